@@ -1,0 +1,120 @@
+"""The one interface that every tool has: what it declares, what it is given, what it returns.
+
+Source: ADR-0004 "Tool Interface" (typed input and output, declared permission tier, output for the
+model kept apart from the display for people).
+"""
+
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tools.errors import ToolPermissionDenied
+
+if TYPE_CHECKING:
+    import aiohttp
+
+    from tools.cache import TenantCache
+    from tools.stores import NoteStore, TaskStore
+
+
+
+class Tier(StrEnum):
+    """How far a tool's effects reach, from looking to the irreversible."""
+
+    READ_ONLY = "read_only"
+    WORKSPACE = "workspace"
+    SYSTEM = "system"
+    ELEVATED = "elevated"
+
+    @property
+    def rank(self) -> int:
+        """0 for read_only to 3 for elevated; a higher rank needs more permission."""
+        return list(Tier).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told about a tool; every provider's definition is made from this."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    tier: Tier
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One thing that a call made or changed: `kind` "note", its `id`, and `action` "created"."""
+
+    kind: str
+    id: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A tool's answer: `output` (any JSON value) for the model, `display` (one line) for people."""
+
+    output: Any
+    display: str
+    artifacts: tuple[Artifact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The handles that one call may use, and no others; a handle it may not use is None.
+
+    `seconds` is what is left of the call's time budget when it starts.
+    """
+
+    call_id: uuid.UUID
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    run_id: uuid.UUID
+    conversation_id: uuid.UUID
+    seconds: float
+    notes: "NoteStore | None" = None
+    tasks: "TaskStore | None" = None
+    http: "aiohttp.ClientSession | None" = None
+    cache: "TenantCache | None" = None
+
+
+def held[T](handle: T | None, name: str) -> T:
+    """The handle, or ToolPermissionDenied when the context was built without it."""
+    if handle is None:
+        raise ToolPermissionDenied(f"This session has no {name} handle, so the tool cannot run in it.")
+    return handle
+
+
+class Tool:
+    """A tool: its declaration as class attributes, and `execute`.
+
+    `parameters` is a JSON Schema of type object with `additionalProperties: false`.
+    `handles` names the ToolContext handles it needs ("notes", "tasks", "http", "cache").
+    `rate` is calls a tenant's user may make, as "count/period" with period s, m, h or d.
+    `transactional`: it only touches our own database, through its handles; effect and success then
+    commit together, so a lost worker costs nothing. Anything else is remote-bound and has its own share of the worker.
+    `idempotent`: running it twice does no more than running it once; only then is it tried again after
+    a timeout or a lost worker. `parallel_safe`: a turn's calls of it may run side by side.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    parameters: ClassVar[dict[str, Any]]
+    tier: ClassVar[Tier]
+    handles: ClassVar[frozenset[str]] = frozenset()
+    rate: ClassVar[str] = "30/m"
+    transactional: ClassVar[bool] = False
+    idempotent: ClassVar[bool] = False
+    parallel_safe: ClassVar[bool] = False
+    timeout: ClassVar[float] = 30.0
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool's declaration without its code."""
+        return ToolSpec(self.name, self.description, self.parameters, self.tier)
+
+    async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        """Run the tool on arguments that already passed its schema; raises only ToolError."""
+        raise ToolPermissionDenied(f"{self.name} has no implementation.")
