@@ -7,7 +7,7 @@ model kept apart from the display for people).
 import uuid
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tools.errors import ToolPermissionDenied
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tools.cache import TenantCache
     from tools.stores import NoteStore, TaskStore
 
+
+Handle = TypeVar("Handle")
 
 
 class Tier(StrEnum):
@@ -80,7 +82,7 @@ class ToolContext:
     cache: "TenantCache | None" = None
 
 
-def held[T](handle: T | None, name: str) -> T:
+def held(handle: Handle | None, name: str) -> Handle:
     """The handle, or ToolPermissionDenied when the context was built without it."""
     if handle is None:
         raise ToolPermissionDenied(f"This session has no {name} handle, so the tool cannot run in it.")

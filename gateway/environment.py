@@ -1,0 +1,106 @@
+"""The one place that reads the process environment.
+
+A value comes from the environment, else from `.env` beside manage.py, else from the file that
+`NAME_FILE` names, else (addresses and generated secrets) from what a running `make up` wrote into
+the data directory. A wrong or missing value raises WrongSetting, whose text is one clear line.
+"""
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from dotenv import dotenv_values
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class WrongSetting(Exception):
+    """A setting is missing or makes no sense; the message names it and says what is expected."""
+
+
+@cache
+def _dotenv() -> dict[str, str | None]:
+    return dict(dotenv_values(ROOT / ".env"))
+
+
+@cache
+def _services() -> dict[str, str]:
+    try:
+        return dict(json.loads((data_dir() / "services.json").read_bytes()))
+    except (FileNotFoundError, PermissionError):
+        return {}
+
+
+def text(name: str, default: str = "") -> str:
+    """The setting as text, stripped; `default` when it is set nowhere."""
+    value = os.environ.get(name)
+    if value is None:
+        value = _dotenv().get(name)
+    if value is None:
+        path = os.environ.get(f"{name}_FILE") or _dotenv().get(f"{name}_FILE")
+        if path:
+            try:
+                value = Path(path).read_text()
+            except OSError as error:
+                raise WrongSetting(f"{name}_FILE names {path}, which cannot be read: {error.strerror}") from None
+    return default if value is None else value.strip()
+
+
+def generated(name: str) -> str:
+    """The setting, or what a running `make up` generated for it; empty when there is neither."""
+    return text(name) or _services().get(name, "")
+
+
+def integer(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -> int:
+    """The setting as a whole number between `least` and `most`."""
+    given = text(name)
+    if not given:
+        return default
+    try:
+        number = int(given)
+    except ValueError:
+        raise WrongSetting(f"{name} must be a whole number, not {given!r}") from None
+    if not least <= number <= most:
+        raise WrongSetting(f"{name} must be between {least} and {most}, not {number}")
+    return number
+
+
+def flag(name: str, default: bool = False) -> bool:
+    """The setting as true or false."""
+    given = text(name).lower()
+    if not given:
+        return default
+    if given in {"1", "true", "yes", "on"}:
+        return True
+    if given in {"0", "false", "no", "off"}:
+        return False
+    raise WrongSetting(f"{name} must be true or false, not {given!r}")
+
+
+def words(name: str, default: str = "") -> list[str]:
+    """The setting as a comma-separated list, empty entries dropped."""
+    return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def data_dir() -> Path:
+    """TOOLGATE_DATA_DIR, relative to the project's root; generated secrets and embedded data live here."""
+    return ROOT / text("TOOLGATE_DATA_DIR", "var")
+
+
+def database(name: str, url: str) -> dict[str, object]:
+    """A `postgresql://login:password@host:port/name` URL as Django's settings for one connection."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
+        raise WrongSetting(f"{name} must look like postgresql://login:password@host:5432/name")
+    options = dict(pair.split("=", 1) for pair in parts.query.split("&") if "=" in pair)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or 5432),
+        "OPTIONS": {key: unquote(value) for key, value in options.items()},
+    }

@@ -1,0 +1,179 @@
+"""Agents, conversations, and the runs that answer them."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from tenants.models import Tenant, User
+
+
+class Agent(models.Model):
+    """A named profile: instructions, model, the tools it may use, and its budgets."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    slug = models.SlugField()
+    name = models.CharField(max_length=200)
+    instructions = models.TextField(blank=True)
+    model = models.CharField(max_length=200, blank=True, help_text="provider/model; empty: DEFAULT_MODEL.")
+    tools = models.JSONField(
+        default=list, blank=True, help_text='"all", or a list of names; "..." stands for the tenant\'s default tools.'
+    )
+    is_default = models.BooleanField(default=False)
+    max_turns = models.PositiveSmallIntegerField(default=8)
+    max_seconds = models.PositiveSmallIntegerField(default=120)
+    tool_seconds = models.PositiveSmallIntegerField(default=30)
+    max_result_bytes = models.PositiveIntegerField(default=16_384)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "agents"
+        ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "slug"], name="agents_tenant_slug"),
+            models.UniqueConstraint(fields=["tenant"], condition=Q(is_default=True), name="agents_one_default"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Conversation(models.Model):
+    """A user's thread of messages; seen by that user only."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    title = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "conversations"
+        ordering = ["-updated_at"]
+        indexes = [models.Index(fields=["tenant", "user", "-updated_at"], name="conversations_recent")]
+
+    def __str__(self) -> str:
+        return self.title or str(self.id)
+
+
+class Run(models.Model):
+    """One chat request, from its first turn to its end; `gateway.records` writes it and guards its transitions."""
+
+    class Status(models.TextChoices):
+        """The last four are final."""
+
+        QUEUED = "queued"
+        IN_PROGRESS = "in_progress"
+        REQUIRES_ACTION = "requires_action"
+        COMPLETED = "completed"
+        INCOMPLETE = "incomplete"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    OPEN = ("queued", "in_progress", "requires_action")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
+    message_id = models.UUIDField(help_text="The assistant's message that this run writes.")
+    role = models.TextField(help_text="The user's role when the run began.")
+    agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+")
+    model = models.TextField()
+    status = models.TextField(choices=Status.choices, default=Status.QUEUED)
+    incomplete_reason = models.TextField(null=True)
+    error_code = models.TextField(null=True)
+    error_message = models.TextField(null=True)
+    error_status = models.IntegerField(null=True, help_text="The HTTP status that the client was or will be answered.")
+    turn = models.IntegerField(default=1, help_text="The turn being asked for, from 1.")
+    turn_attempt = models.IntegerField(default=1, help_text="How often that turn has been asked for.")
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    turns = models.IntegerField(default=0, help_text="Turns that the model has answered.")
+    fence = models.IntegerField(default=1)
+    lease_until = models.DateTimeField(null=True)
+    spent_ms = models.BigIntegerField(default=0, help_text="Active time before `resumed_at`.")
+    resumed_at = models.DateTimeField(null=True, help_text="Since when the clock runs; empty while it stands still.")
+    idempotency_key = models.TextField(null=True)
+    request_hash = models.BinaryField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "runs"
+        ordering = ["-created_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "user", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+                name="runs_idempotency_key",
+            ),
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(status__in=["queued", "in_progress", "requires_action"]),
+                name="runs_one_open",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "conversation", "created_at"], name="runs_of_conversation"),
+            models.Index(fields=["lease_until"], condition=Q(status__in=["queued", "in_progress"]), name="runs_leases"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.status}"
+
+
+class Message(models.Model):
+    """What the user said, or the run's final answer; seen by that user only."""
+
+    class Author(models.TextChoices):
+        """Who speaks."""
+
+        USER = "user"
+        ASSISTANT = "assistant"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages")
+    role = models.TextField(choices=Author.choices)
+    content = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "messages"
+        ordering = ["created_at"]
+        indexes = [models.Index(fields=["tenant", "conversation", "created_at"], name="messages_of_conversation")]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.content[:40]}"
+
+
+class Turn(models.Model):
+    """One answer of the model within a run; its tool calls are rows of `tool_calls` with the same number."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="answered_turns")
+    number = models.IntegerField()
+    attempt = models.IntegerField(default=1)
+    text = models.TextField()
+    calls = models.IntegerField(default=0)
+    finish_reason = models.TextField()
+    input_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    latency_ms = models.IntegerField(default=0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "turns"
+        ordering = ["run", "number"]
+        constraints = [models.UniqueConstraint(fields=["tenant", "run", "number"], name="turns_run_number")]
+
+    def __str__(self) -> str:
+        return f"turn {self.number} of {self.run_id}"

@@ -1,0 +1,240 @@
+"""Django's settings, made from the environment; `docs/operations.md` lists every variable."""
+
+
+from datetime import timedelta
+
+from gateway import environment as env
+from tenants.logins import derived_urls, generated_secrets
+
+BASE_DIR = env.ROOT
+TOOLGATE_ENV = env.text("TOOLGATE_ENV", "development")
+if TOOLGATE_ENV not in {"development", "production"}:
+    raise env.WrongSetting(f"TOOLGATE_ENV must be development or production, not {TOOLGATE_ENV!r}")
+DEVELOPMENT = TOOLGATE_ENV == "development"
+DEBUG = False
+TOOLGATE_DATA_DIR = env.data_dir()
+
+
+def _demanded(name: str) -> str:
+    value = env.text(name) if not DEVELOPMENT else env.generated(name)
+    if not value and not DEVELOPMENT:
+        raise env.WrongSetting(f"{name} must be set when TOOLGATE_ENV is production")
+    return value
+
+
+# Which of our processes this is; only the supervisor sets it. Web, worker and beat never hold the owner's login.
+TOOLGATE_PROCESS = env.text("TOOLGATE_PROCESS", "command")
+
+SECRET_KEY = _demanded("SECRET_KEY") or generated_secrets(TOOLGATE_DATA_DIR)["secret_key"]
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.integer("PORT", 8000, most=65535)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")
+if not ALLOWED_HOSTS:
+    raise env.WrongSetting("ALLOWED_HOSTS must name the hosts that Toolgate is reached by when TOOLGATE_ENV is production")
+TRUSTED_PROXIES = env.words("TRUSTED_PROXIES")
+CORS_ALLOWED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
+CSRF_TRUSTED_ORIGINS = [origin for origin in CORS_ALLOWED_ORIGINS if "://" in origin]
+
+# --- what is installed -----------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "corsheaders",
+    "csp",
+    "django_filters",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tenants",
+    "audit",
+    "tools",
+    "gateway",
+]
+MIDDLEWARE = [
+    "gateway.middleware.RequestId",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "tenants.middleware.OperatorDatabase",
+]
+ROOT_URLCONF = "gateway.urls"
+ASGI_APPLICATION = "gateway.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- PostgreSQL: one login a purpose ---------------------------------------------------------------------------------
+_urls = {"default": "DATABASE_URL", "system": "DATABASE_SYSTEM_URL", "operator": "DATABASE_OPERATOR_URL"}
+if TOOLGATE_PROCESS == "command":
+    _urls["owner"] = "DATABASE_OWNER_URL"
+DATABASE_URLS = {alias: _demanded(name) if alias == "default" else env.generated(name) for alias, name in _urls.items()}
+if not DATABASE_URLS["default"]:
+    raise env.WrongSetting("DATABASE_URL is not set and no `make up` is running; start it, or set DATABASE_URL")
+if not DATABASE_URLS["system"] or not DATABASE_URLS["operator"]:
+    DATABASE_URLS = derived_urls(DATABASE_URLS, TOOLGATE_DATA_DIR)
+DATABASES = {alias: env.database(_urls[alias], url) for alias, url in DATABASE_URLS.items() if url}
+for _alias, _database in DATABASES.items():
+    _database["OPTIONS"] |= {"application_name": f"toolgate-{TOOLGATE_PROCESS}"}  # type: ignore[operator]
+    if _alias in {"default", "operator"} and TOOLGATE_PROCESS == "web":
+        _database["OPTIONS"] |= {"pool": {"min_size": 0, "max_size": 8, "timeout": 10}}  # type: ignore[operator]
+DATABASE_ROUTERS = ["tenants.routing.RoleRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# The service code's own asynchronous pool, on the app's login.
+DATABASE_POOL_SIZE = 20
+
+# --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
+REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "toolgate",
+        # A Redis that hangs must cost a refusal, not a request.
+        "OPTIONS": {"socket_timeout": 1.0, "socket_connect_timeout": 1.0},
+    }
+}
+SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+
+# --- Celery ----------------------------------------------------------------------------------------------------------
+WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, least=1, most=64)
+WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 8, least=1, most=256)
+RUN_LEASE_SECONDS = env.integer("RUN_LEASE_SECONDS", 15, least=3, most=3600)
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},
+    "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
+}
+
+# --- people ----------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "tenants.User"
+AUTHENTICATION_BACKENDS = ["tenants.authentication.PasswordBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+LOGIN_ATTEMPTS = "10/m"
+
+# --- providers and tools ---------------------------------------------------------------------------------------------
+OPENAI_API_KEY = env.text("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
+ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
+ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
+DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
+if "/" not in DEFAULT_MODEL:
+    raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
+TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
+BRAVE_API_KEY = env.text("BRAVE_API_KEY")
+BRAVE_BASE_URL = env.text("BRAVE_BASE_URL")
+SERPAPI_API_KEY = env.text("SERPAPI_API_KEY")
+SERPAPI_BASE_URL = env.text("SERPAPI_BASE_URL")
+SEARXNG_URL = env.text("SEARXNG_URL")
+
+# --- pages and API ---------------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+APPEND_SLASH = True
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tenants.authentication.ApiKeyAuthentication",
+        "tenants.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["tenants.permissions.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["gateway.api.rendering.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.api.rendering.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "gateway.api.pagination.Pages",
+    "PAGE_SIZE": 50,
+    "EXCEPTION_HANDLER": "gateway.api.problems.handle",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Toolgate",
+    "DESCRIPTION": "A multi-tenant LLM tool gateway with a database audit.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "gateway.logs.formatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("celery", "httpx", "openai", "anthropic", "aiohttp")},
+        "django.request": {"level": "ERROR"},
+    },
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env python
+"""Django's command line for Toolgate."""
+
+import os
+import sys
+
+
+def main() -> None:
+    """Run one management command; a wrong setting is one clear line, not a traceback."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+    if sys.argv[1:2] == ["up"]:
+        # The settings need the services' addresses, and `up` is what starts the services.
+        from gateway.management.commands.up import run
+
+        sys.exit(run(sys.argv[2:]))
+    from django.core.management import execute_from_command_line
+
+    from gateway.environment import WrongSetting
+
+    try:
+        execute_from_command_line(sys.argv)
+    except WrongSetting as wrong:
+        sys.exit(f"toolgate: {wrong}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Who may see a page, and in which tenant they see it."""
+
+import uuid
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+
+from tenants import authentication, scoping
+from tenants.principal import Principal
+
+
+class SignedInRequest(HttpRequest):
+    """A page's request once `signed_in` has let it through."""
+
+    principal: Principal
+
+
+Page = Callable[..., HttpResponse]
+
+
+def signed_in(page: Page) -> Page:
+    """Let only members in, and run the page inside their tenant's walls; others are sent to the log-in page."""
+
+    @wraps(page)
+    def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        principal = authentication.by_session(request)
+        if principal is None:
+            raise PermissionDenied("You are not a member of any tenant yet. Ask an owner of yours to add you.")
+        request.principal = principal
+        with scoping.scope(principal.tenant_id, principal.user_id):
+            return page(request, *args, **kwargs)
+
+    return guarded
+
+
+def memberships(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str]]:
+    """The tenants that the signed-in user may switch between: (tenant id, slug, name, role)."""
+    user_id = request.user.pk
+    return authentication.memberships(user_id) if user_id else []
+
+
+def switch(request: HttpRequest, tenant_id: uuid.UUID) -> bool:
+    """Put the session into another of the user's tenants; False when it is not theirs."""
+    if all(row[0] != tenant_id for row in memberships(request)):
+        return False
+    request.session[authentication.TENANT_IN_SESSION] = str(tenant_id)
+    return True

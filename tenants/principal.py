@@ -1,0 +1,41 @@
+"""Who is asking: the tenant, the user, and what they may do."""
+
+import uuid
+from dataclasses import dataclass
+
+MEMBER_SCOPES = frozenset({"chat", "tools:read", "history:read"})
+SCOPES: dict[str, frozenset[str]] = {
+    "member": MEMBER_SCOPES,
+    "approver": MEMBER_SCOPES | {"approvals:read", "approvals:decide"},
+    "auditor": MEMBER_SCOPES | {"approvals:read"},
+    "owner": MEMBER_SCOPES | {"approvals:read", "approvals:decide", "admin"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A member of a tenant, as authenticated by a key or a session; `scopes` is what this request may do."""
+
+    tenant_id: uuid.UUID
+    tenant_slug: str
+    user_id: uuid.UUID
+    username: str
+    role: str
+    scopes: frozenset[str]
+    is_authenticated: bool = True
+
+    @property
+    def sees_whole_history(self) -> bool:
+        """Auditors and owners read every call of the tenant; others their own."""
+        return self.role in {"auditor", "owner"}
+
+    @property
+    def pk(self) -> uuid.UUID:
+        """The user's id, where Django asks a user for one."""
+        return self.user_id
+
+
+def scopes_of(role: str, narrowed: list[str] | None = None) -> frozenset[str]:
+    """What the role allows, or the part of it that a key was narrowed to; null means not narrowed."""
+    allowed = SCOPES.get(role, frozenset())
+    return allowed if narrowed is None else allowed & frozenset(narrowed)
