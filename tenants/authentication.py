@@ -52,13 +52,11 @@ async def by_key(key: str) -> Principal | None:
     """The member whose key this is, or None: unknown, revoked, expired, or of a removed member."""
     if not key.startswith(PREFIX) or len(key) > LONGEST:
         return None
-    async with scoping.pooled() as connection:
-        row = await (await connection.execute(AUTHENTICATE, [digest(key)])).fetchone()
-        if row is None:
-            return None
+    for row in await scoping.fetch(AUTHENTICATE, [digest(key)]):
         if _use_is_stale(row):
-            await connection.execute(RECORD_USE, [row["key_id"]])
-    return _principal(row)
+            await scoping.fetch(RECORD_USE, [row["key_id"]])
+        return _principal(row)
+    return None
 
 
 def by_key_now(key: str) -> Principal | None:

@@ -6,9 +6,9 @@ views take `scope(...)`, over Django's connection. Never keep either open across
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -17,8 +17,9 @@ from django.db import connections, transaction as django_transaction
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-Connection = psycopg.AsyncConnection[dict[str, object]]
-_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, AsyncConnectionPool[Connection]]] = WeakKeyDictionary()
+Connection = psycopg.AsyncConnection[dict[str, Any]]
+Pool = AsyncConnectionPool[Connection]
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
 # How often a broken pooled connection is replaced before the database counts as away.
 ATTEMPTS = 4
 
@@ -34,7 +35,7 @@ async def _configure(connection: Connection) -> None:
     await connection.set_autocommit(True)
 
 
-def pool(login: str = "default") -> AsyncConnectionPool[Connection]:
+async def pool(login: str = "default") -> Pool:
     """This event loop's pool on a database login; connections in it are in autocommit mode."""
     loop = asyncio.get_running_loop()
     pools = _pools.setdefault(loop, {})
@@ -49,6 +50,7 @@ def pool(login: str = "default") -> AsyncConnectionPool[Connection]:
             configure=_configure,
             open=False,
         )
+        await pools[login].open()
     return pools[login]
 
 
@@ -58,51 +60,56 @@ async def close_pools() -> None:
         await each.close()
 
 
-@asynccontextmanager
-async def pooled(login: str = "default") -> AsyncIterator[Connection]:
-    """A connection in autocommit mode, outside every tenant: it sees what SECURITY DEFINER functions answer."""
-    async with _begun("", login) as held:
-        yield held
+async def fetch(query: LiteralString, values: Sequence[object] = (), login: str = "default") -> list[dict[str, Any]]:
+    """The rows of one statement outside every tenant; it may run twice, when a pooled connection turns out broken.
+
+    On the app's login such a statement sees only what SECURITY DEFINER functions answer.
+    """
+    connections_of = await pool(login)
+    for attempt in range(ATTEMPTS):
+        try:
+            async with connections_of.connection() as held:
+                return await (await held.execute(query, values)).fetchall()
+        except psycopg.OperationalError:
+            if attempt == ATTEMPTS - 1:
+                raise
+            await asyncio.sleep(0.05 * 4**attempt)
+    raise AssertionError("unreachable")
 
 
 @asynccontextmanager
 async def transaction(scope: Scope) -> AsyncIterator[Connection]:
     """A transaction inside the scope's walls; commits at the end, rolls back on any exception."""
-    begin = f"BEGIN; SET LOCAL toolgate.tenant = '{scope.tenant_id}'; SET LOCAL toolgate.user = '{scope.user_id}'"
-    async with _begun(begin, "default") as held:
-        try:
-            yield held
-        except BaseException:
-            if not held.closed:
-                await held.execute("ROLLBACK")
-            raise
+    begin = (
+        f"BEGIN; SELECT set_config('toolgate.tenant', '{scope.tenant_id}', true), "
+        f"set_config('toolgate.user', '{scope.user_id}', true)"
+    )
+    connections_of = await pool()
+    held = await _started(connections_of, begin)
+    try:
+        yield held
         await held.execute("COMMIT")
+    finally:
+        # The pool rolls back what was left open, and replaces what broke.
+        await connections_of.putconn(held)
 
 
-@asynccontextmanager
-async def _begun(first: str, login: str) -> AsyncIterator[Connection]:
-    """A connection on which `first` has run: what a restart of PostgreSQL broke is found here, and replaced."""
-    connections_of = pool(login)
-    if connections_of.closed:
-        await connections_of.open()
+async def _started(connections_of: Pool, first: str) -> Connection:
+    """A connection on which `first` has run: one that a restart of PostgreSQL broke is found here, and replaced."""
     for attempt in range(ATTEMPTS):
         held = await connections_of.getconn()
         try:
-            await held.execute(first)
+            await held.execute(first.encode())
+            return held
         except psycopg.OperationalError:
             await connections_of.putconn(held)
             if attempt == ATTEMPTS - 1:
                 raise
             await asyncio.sleep(0.05 * 4**attempt)
-            continue
         except BaseException:
             await connections_of.putconn(held)
             raise
-        break
-    try:
-        yield held
-    finally:
-        await connections_of.putconn(held)
+    raise AssertionError("unreachable")
 
 
 @contextmanager

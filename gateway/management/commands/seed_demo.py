@@ -1,0 +1,69 @@
+"""`manage.py seed_demo`: the demo tenants, their people and keys, once; development only."""
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from gateway.agents import create_tenant
+from tenants import keys
+from tenants.models import Membership, Tenant, User
+from tenants.routing import on_login
+
+PEOPLE = {
+    "demo": {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "admin": "owner"},
+    "acme": {"zoe": "member", "yuri": "approver"},
+}
+SUPERUSER = "admin"
+
+
+class Command(BaseCommand):
+    """Make the demo tenants when they are missing, and print their passwords and keys as one JSON object.
+
+    Passwords and keys are generated at the first start and kept in the data directory, readable by
+    its owner only, so that every start prints the same ones.
+    """
+
+    help = __doc__ or ""
+    requires_system_checks: list[str] = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prints {"tenants": {slug: {username: {"password", "api_key"}}}}."""
+        if not settings.DEVELOPMENT:
+            raise CommandError("demo tenants are for development only")
+        path = settings.TOOLGATE_DATA_DIR / "demo-secrets.json"
+        known = json.loads(path.read_bytes()) if path.exists() else {}
+        with on_login("operator"), transaction.atomic(using="operator"):
+            for slug, people in PEOPLE.items():
+                tenant = Tenant.objects.filter(slug=slug).first() or create_tenant(slug=slug)
+                of_tenant = known.setdefault(slug, {})
+                members = set(tenant.memberships.values_list("user__username", flat=True))
+                for username, role in people.items():
+                    if username not in members or username not in of_tenant:
+                        of_tenant[username] = _seed(tenant, username, role)
+            _keep(path, known)
+        self.stdout.write(json.dumps({"tenants": known}))
+
+
+def _seed(tenant: Tenant, username: str, role: str) -> dict[str, str]:
+    password = secrets.token_urlsafe(12)
+    superuser = username == SUPERUSER
+    user, _ = User.objects.get_or_create(username=username, defaults={"email": f"{username}@{tenant.slug}.example"})
+    user.is_staff = user.is_superuser = superuser
+    user.set_password(password)
+    user.save()
+    membership, _ = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
+    _, key = keys.create(membership=membership, name="demo")
+    return {"password": password, "api_key": key}
+
+
+def _keep(path: Path, known: dict[str, Any]) -> None:
+    draft = path.with_suffix(".new")
+    draft.touch(mode=0o600)
+    draft.write_text(json.dumps(known, indent=1))
+    os.replace(draft, path)
