@@ -1,0 +1,138 @@
+"""How an audit row reads on a page: its words, and no character that hides or reorders others."""
+
+import json
+import unicodedata
+from typing import Any
+
+from django import template
+
+from audit.models import ErrorCode, Status
+
+register = template.Library()
+
+STATUS_WORDS = {
+    Status.PROPOSED: "Proposed",
+    Status.AWAITING_APPROVAL: "Waiting for approval",
+    Status.QUEUED: "Queued",
+    Status.CLAIMED: "Starting",
+    Status.RUNNING: "Running",
+    Status.SUCCESS: "Done",
+    Status.ERROR: "Failed",
+}
+# Each code's short name, and what it means to the person who asked.
+ERROR_WORDS = {
+    ErrorCode.NOT_ALLOWED: ("Not allowed", "This tool does not exist here, or is switched off. It was not run."),
+    ErrorCode.VALIDATION_ERROR: ("Invalid arguments", "The model filled in the tool's form wrongly. It was not run."),
+    ErrorCode.PERMISSION_DENIED: ("Permission denied", "Your role may not use this tool. It was not run."),
+    ErrorCode.POLICY_DENIED: ("Denied by policy", "A rule of your tenant forbids this call. It was not run."),
+    ErrorCode.RATE_LIMITED: ("Too many calls", "This tool's limit is used up for now. It was not run."),
+    ErrorCode.APPROVAL_DENIED: ("Not approved", "An approver said no. It was not run."),
+    ErrorCode.APPROVAL_EXPIRED: ("Approval expired", "Nobody decided in time. It was not run."),
+    ErrorCode.CANCELLED: ("Cancelled", "The run was stopped before this call was done."),
+    ErrorCode.TIMEOUT: ("Timed out", "The tool took longer than it may."),
+    ErrorCode.EXECUTION_ERROR: ("Failed", "The tool was run and reported an error."),
+    ErrorCode.UNAVAILABLE: ("Unavailable", "The tool, or what guards it, cannot be reached right now."),
+    ErrorCode.OUTCOME_UNKNOWN: (
+        "Outcome unknown",
+        "The worker was lost while the tool ran. It may or may not have taken effect, so it is not tried again.",
+    ),
+}
+# What each gate asks; gates that came later than this list go by their own name.
+GATE_WORDS = {
+    "allowlist": "Is the tool allowed here?",
+    "schema": "Do the arguments fit the tool?",
+    "permission": "May this person use it?",
+    "approval": "Must a human agree?",
+    "rate_limit": "Is there room in the limit?",
+}
+ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
+# Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# They belong to text as people write it.
+PLAIN = {"\n", "\t"}
+JOINER = "\u200d"
+
+
+def _hides(text: str, index: int) -> bool:
+    char = text[index]
+    if char in PLAIN or unicodedata.category(char) not in UNSEEN:
+        return False
+    if char == JOINER and 0 < index < len(text) - 1:
+        # Between two emoji it draws one picture, and hides nothing.
+        before = text[index - 1] if text[index - 1] != "\ufe0f" or index < 2 else text[index - 2]
+        return not all(unicodedata.category(near) in {"So", "Sk"} for near in (before, text[index + 1]))
+    return True
+
+
+@register.filter
+def visible(value: object) -> str:
+    """The text with each control, bidi or zero-width character spelled out, as in ‹U+202E›."""
+    text = "" if value is None else str(value)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"‹U+{ord(char):04X}›" if _hides(text, index) else char for index, char in enumerate(text))
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    """A JSON value, indented, in its own script, with nothing hidden in it."""
+    return visible(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@register.filter
+def status_words(call: Any) -> str:
+    """The call's state in a word or three; an error by its kind."""
+    if call.status == Status.ERROR and call.error_code in ERROR_WORDS:
+        return ERROR_WORDS[call.error_code][0]
+    return str(STATUS_WORDS.get(call.status, call.status))
+
+
+@register.filter
+def error_meaning(code: str) -> str:
+    """One sentence on what the error code means; empty for none."""
+    return ERROR_WORDS[ErrorCode(code)][1] if code in ERROR_WORDS else ""
+
+
+@register.filter
+def gate_words(name: str) -> str:
+    """The question that a gate asks."""
+    return GATE_WORDS.get(name, visible(name))
+
+
+@register.filter
+def tone(status: str) -> str:
+    """The colour family of a status: good, bad, wait or busy."""
+    return {Status.SUCCESS: "good", Status.ERROR: "bad", Status.AWAITING_APPROVAL: "wait"}.get(Status(status), "busy")
+
+
+@register.filter
+def tone_icon(status: str) -> str:
+    """The icon that says the same as the colour."""
+    return {"good": "check", "bad": "cross", "wait": "wait", "busy": "busy"}[tone(status)]
+
+
+@register.filter
+def tool_icon(name: str) -> str:
+    """The tool's icon in the sprite."""
+    return ICONS.get(name, "tool")
+
+
+@register.filter
+def took(milliseconds: int | None) -> str:
+    """A duration as people say it: 12 ms, 1.4 s, 2 min 5 s; empty when there is none."""
+    if milliseconds is None:
+        return ""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000} s"
+
+
+def words() -> dict[str, Any]:
+    """The same words and icons for the chat page's scripts."""
+    return {
+        "status": {str(key): text for key, text in STATUS_WORDS.items()},
+        "errors": {str(code): {"title": title, "meaning": meaning} for code, (title, meaning) in ERROR_WORDS.items()},
+        "icons": ICONS,
+    }

@@ -1,0 +1,97 @@
+// A tool call as a card: what it is, how it stands, and on unfolding all that the page knows of it.
+
+import { element, icon, notice } from "./dom.js";
+import { visible } from "./text.js";
+
+const TONES = { success: ["good", "check"], error: ["bad", "cross"], awaiting_approval: ["wait", "wait"] };
+const LONGEST = 20_000;
+
+export class CallCard {
+  #call = {};
+  #words;
+
+  constructor(words) {
+    this.#words = words;
+    this.#mark = element("span", { "class": "mark" });
+    this.#name = element("span", { "class": "name" });
+    this.#display = element("span", { "class": "display", "dir": "auto" });
+    this.#state = element("span", { "class": "state" });
+    const chevron = icon("chevron");
+    chevron.classList.add("chevron");
+    const names = element("span", {}, this.#name, this.#display);
+    this.#inside = element("div", { "class": "inside" });
+    this.element = element(
+      "details",
+      { "class": "card call" },
+      element("summary", {}, this.#mark, names, this.#state, chevron),
+      this.#inside,
+    );
+    this.element.addEventListener("toggle", () => this.#unfold());
+  }
+
+  #mark;
+  #name;
+  #display;
+  #state;
+  #inside;
+
+  /** Show the call as it stands now; `call` is the contract's object. */
+  update(call) {
+    this.#call = { ...this.#call, ...call };
+    const { tool, status, error, display, execution_time_ms: took } = this.#call;
+    const [tone, symbol] = TONES[status] ?? ["busy", "busy"];
+    this.element.dataset.tone = tone;
+    this.element.dataset.call = this.#call.id;
+    this.#mark.replaceChildren(icon(this.#words.icons[tool] ?? "tool"));
+    this.#name.textContent = visible(String(tool)).slice(0, 80);
+    this.#display.textContent = visible(display || error?.message || summary(this.#call.input)).slice(0, 300);
+    const words = (error && this.#words.errors[error.code]?.title) || this.#words.status[status] || status;
+    const pill = element("span", { "class": "pill", "data-tone": tone }, icon(symbol), words);
+    this.#state.replaceChildren(pill);
+    if (took != null) this.#state.append(element("span", { "class": "took" }, duration(took)));
+    this.#unfold();
+  }
+
+  /** True once the call's status can no longer change. */
+  get settled() {
+    return this.#call.status === "success" || this.#call.status === "error";
+  }
+
+  #unfold() {
+    if (!this.element.open) return;
+    const { id, input, output, error, status } = this.#call;
+    const parts = [];
+    if (error) {
+      const { title, meaning } = this.#words.errors[error.code] ?? { title: error.code, meaning: "" };
+      const field = error.field ? [" ", element("code", {}, visible(error.field))] : [];
+      parts.push(notice("bad", title, `${meaning} `, visible(error.message || ""), ...field));
+    }
+    if (input !== undefined && input !== null) parts.push(section("Arguments", input));
+    if (output !== undefined && output !== null) parts.push(section("Output", output));
+    else if (status === "success") parts.push(element("p", { "class": "more" }, "The output is too long to be shown here."));
+    const whole = element("a", { href: `/history/${encodeURIComponent(id)}/` }, "Everything recorded of this call");
+    parts.push(element("p", { "class": "more" }, whole));
+    this.#inside.replaceChildren(...parts);
+  }
+}
+
+function section(title, value) {
+  const text = JSON.stringify(value, null, 2);
+  const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… cut here; the whole of it is in the history` : text;
+  const sheet = element("pre", { "class": "sheet", "tabindex": "0", "aria-label": title }, visible(cut));
+  return element("div", {}, element("h3", {}, title), sheet);
+}
+
+function summary(input) {
+  if (input === undefined || input === null) return "";
+  return Object.entries(input)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ")
+    .slice(0, 300);
+}
+
+function duration(milliseconds) {
+  if (milliseconds < 1000) return `${milliseconds} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  return `${Math.floor(milliseconds / 60_000)} min ${Math.floor((milliseconds % 60_000) / 1000)} s`;
+}

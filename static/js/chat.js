@@ -1,0 +1,166 @@
+// The chat page: the composer, the thread, and the run that is being answered.
+
+import { element } from "./dom.js";
+import { cancel, follow, Refused } from "./follow.js";
+import { isOpen, RunView } from "./run.js";
+import { readSide } from "./side.js";
+
+const find = (id) => document.getElementById(id);
+const read = (id) => JSON.parse(find(id).textContent);
+
+const words = read("words-data");
+const opened = read("thread-data");
+const form = find("composer");
+const box = find("message");
+const thread = find("thread");
+const runs = find("runs");
+const csrf = form.elements.csrfmiddlewaretoken.value;
+const side = readSide(document);
+
+let conversation = opened.conversation;
+/** The run being answered: {view, runId, closing} or null. */
+let live = null;
+
+for (const run of opened.runs) {
+  const view = add(run.question);
+  if (isOpen(run)) answer(view, { runId: run.id });
+  else view.restore(run);
+}
+scrollDown(true);
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  ask(box.value);
+});
+
+box.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit();
+});
+
+for (const example of document.querySelectorAll("[data-prompt]")) {
+  example.addEventListener("click", () => ask(example.dataset.prompt));
+}
+
+find("stop").addEventListener("click", async () => {
+  if (!live) return;
+  say("Stopping");
+  live.stopping = true;
+  if (live.runId) await stop(live.runId);
+});
+
+function ask(text) {
+  if (!text.trim()) return;
+  if (live) {
+    say("Wait for the answer, or stop it first.");
+    return;
+  }
+  box.value = "";
+  fit();
+  const message = { content: text, stream: true };
+  if (conversation) message.conversation_id = conversation;
+  if (form.elements.agent) message.agent = form.elements.agent.value;
+  answer(add(text), { message });
+}
+
+function add(question) {
+  find("welcome").hidden = true;
+  const view = new RunView({ question, words, onAgain: ask });
+  runs.append(view.element);
+  return view;
+}
+
+/** Follow a run into its view until it ends. */
+async function answer(view, { message, runId }) {
+  live = { view, runId, stopping: false };
+  busy(true);
+  say("Working");
+  view.wait(true);
+  scrollDown(true);
+  const signal = new AbortController().signal;
+  const onConnection = (state) => say(state === "lost" ? "The connection is lost. Trying again." : "Working");
+  try {
+    for await (const { event, data } of follow({ message, runId, csrf, signal, onConnection })) {
+      if (event === "run.created") began(view, data);
+      const near = isNearEnd();
+      view.take(event, data);
+      tell(event, data);
+      requestAnimationFrame(() => near && scrollDown());
+    }
+    find("announce").textContent = view.answer.slice(0, 1000);
+  } catch (error) {
+    failed(view, error, message);
+  } finally {
+    live = null;
+    busy(false);
+  }
+}
+
+function began(view, { run_id: runId, conversation_id: id }) {
+  live.runId = runId;
+  if (live.stopping) stop(runId);
+  if (id && conversation !== id) {
+    conversation = id;
+    history.replaceState(null, "", `/?c=${encodeURIComponent(id)}`);
+  }
+  if (conversation) side.raise(conversation, view.question);
+}
+
+async function stop(runId) {
+  try {
+    await cancel(runId, csrf);
+  } catch {
+    say("It could not be stopped. Try again.");
+  }
+}
+
+function tell(event, data) {
+  if (event === "tool_call.running") say(`Running ${data.tool}`);
+  else if (event === "tool_call.awaiting_approval") say(`${data.tool} waits for an approval`);
+  else if (event === "run.completed") say("");
+  else if (event === "run.cancelled") say("Stopped");
+  else if (event.startsWith("tool_call.")) say("Working");
+}
+
+function failed(view, error, message) {
+  say("");
+  if (!(error instanceof Refused)) throw error;
+  if (message && !box.value) box.value = message.content;
+  fit();
+  if (error.status === 401) {
+    view.refuse("You are logged out", element("a", { href: "/accounts/login/" }, "Log in again"), " and send it once more.");
+  } else if (error.status === 429) {
+    view.refuse("Too many messages", `Wait ${error.retryAfter ?? "some"} seconds, then send it again.`);
+  } else {
+    view.refuse(error.problem.title || "The message was not taken", error.message);
+  }
+}
+
+function busy(on) {
+  const hadFocus = document.activeElement === find("stop");
+  find("send").hidden = on;
+  find("stop").hidden = !on;
+  if (hadFocus && !on) box.focus();
+}
+
+function say(text) {
+  find("status").textContent = text;
+}
+
+function isNearEnd() {
+  return thread.scrollHeight - thread.scrollTop - thread.clientHeight < 120;
+}
+
+function scrollDown(now = false) {
+  if (now || isNearEnd()) thread.scrollTop = thread.scrollHeight;
+  else thread.scrollTo({ top: thread.scrollHeight });
+}
+
+// Browsers without field-sizing need the box's height set by hand.
+function fit() {
+  if (CSS.supports("field-sizing", "content")) return;
+  box.style.height = "auto";
+  box.style.height = `${box.scrollHeight}px`;
+}
+box.addEventListener("input", fit);

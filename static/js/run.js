@@ -1,0 +1,144 @@
+// One run on the page: what was asked, then turn by turn the model's text and its tool calls, then how it ended.
+
+import { CallCard } from "./calls.js";
+import { element, notice } from "./dom.js";
+import { Prose } from "./text.js";
+
+const INCOMPLETE = {
+  max_turns: "The model used all the turns that one answer may take.",
+  time: "The time that one answer may take was used up.",
+  tokens: "The tokens that one answer may use were used up.",
+};
+const OPEN = new Set(["queued", "in_progress", "requires_action"]);
+
+export class RunView {
+  #words;
+  #body = element("div", { "class": "run" });
+  #texts = new Map();
+  #cards = new Map();
+  #waiting = null;
+  #drawing = 0;
+
+  /** `onAgain` is called when the reader wants a failed run's question asked once more. */
+  constructor({ question, words, onAgain }) {
+    this.#words = words;
+    this.question = question;
+    this.onAgain = onAgain;
+    const said = element("p", { "class": "said", "dir": "auto" }, question);
+    this.element = element("li", { "class": "run" }, element("span", { "class": "unseen" }, "You wrote"), said, this.#body);
+  }
+
+  /** Draw a run that the page came with. */
+  restore(run) {
+    const turns = new Set([...run.turns.map((each) => each.turn), ...run.tool_calls.map((each) => each.turn)]);
+    for (const turn of [...turns].sort((a, b) => a - b)) {
+      const said = run.turns.find((each) => each.turn === turn)?.text;
+      if (said) this.#prose(turn).show(said);
+      for (const call of run.tool_calls) if (call.turn === turn) this.#card(call);
+    }
+    this.#ended(run);
+  }
+
+  /** Take one event of the run's stream. */
+  take(event, data) {
+    if (event === "message.delta") this.#grow(data.turn, data.text);
+    else if (event === "message.restarted") this.#restart(data.turn);
+    else if (event.startsWith("tool_call.")) this.#card(data);
+    else if (event.startsWith("run.") && event !== "run.created") this.#finish(data);
+    this.wait(event !== "message.delta" && this.#busy(event));
+  }
+
+  /** Show or hide the three dots. */
+  wait(on) {
+    this.element.setAttribute("aria-busy", String(on));
+    if (!on) this.#waiting?.remove();
+    else {
+      this.#waiting ??= element("div", { "class": "thinking", "aria-hidden": "true" }, element("i"), element("i"), element("i"));
+      this.#body.append(this.#waiting);
+    }
+  }
+
+  /** Say that the server did not take the message. */
+  refuse(title, ...rest) {
+    this.wait(false);
+    this.#body.append(notice("bad", title, ...rest));
+  }
+
+  /** The text of the last turn. */
+  get answer() {
+    const last = [...this.#texts.keys()].sort((a, b) => a - b).at(-1);
+    return last === undefined ? "" : this.#texts.get(last).prose.text;
+  }
+
+  #busy(event) {
+    if (event.startsWith("run.")) return event === "run.created";
+    // A card that turns says the same as the dots.
+    return [...this.#cards.values()].every((card) => card.settled);
+  }
+
+  #prose(turn) {
+    let held = this.#texts.get(turn);
+    if (!held) {
+      held = { prose: new Prose(), text: "" };
+      this.#texts.set(turn, held);
+      this.#body.append(held.prose.element);
+    }
+    return held.prose;
+  }
+
+  #grow(turn, text) {
+    this.#prose(turn);
+    this.#texts.get(turn).text += text;
+    this.#drawing ||= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    this.#drawing = 0;
+    for (const { prose, text } of this.#texts.values()) if (text && prose.text !== text) prose.show(text);
+  }
+
+  #restart(turn) {
+    const held = this.#texts.get(turn);
+    if (!held) return;
+    held.text = "";
+    held.prose.show("");
+  }
+
+  #card(call) {
+    let card = this.#cards.get(call.id);
+    if (!card) {
+      card = new CallCard(this.#words);
+      this.#cards.set(call.id, card);
+      this.#body.append(card.element);
+    }
+    card.update(call);
+  }
+
+  /** The whole body is the last word: what the stream left out is filled in from it. */
+  #finish(body) {
+    this.#draw();
+    for (const call of body.tool_calls ?? []) this.#card(call);
+    const turn = body.usage?.turns;
+    if (body.content && turn && this.#texts.get(turn)?.text !== body.content) this.#prose(turn).show(body.content);
+    this.wait(false);
+    this.#ended(body);
+  }
+
+  #ended({ status, error, incomplete_reason: reason }) {
+    if (status === "failed") {
+      const again = element("button", { "class": "button", "type": "button" }, "Ask again");
+      again.addEventListener("click", () => this.onAgain(this.question));
+      const words = element("p", {}, error?.message || "The model did not answer.");
+      this.#body.append(notice("bad", "This answer failed", words, again));
+    } else if (status === "incomplete") {
+      this.#body.append(notice("wait", "This answer is not complete", INCOMPLETE[reason] ?? ""));
+    } else if (status === "cancelled") {
+      this.#body.append(notice("wait", "Stopped"));
+    }
+  }
+}
+
+/** True while a run may still go on. */
+export function isOpen(run) {
+  return OPEN.has(run.status);
+}

@@ -1,0 +1,80 @@
+"""The log-in page and the tenant switcher."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.views import LoginView
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+from django_ratelimit.core import get_usage
+from redis.exceptions import RedisError
+
+from tenants import access
+
+# What is told to come back later when Redis, which counts the attempts, is away.
+SECONDS_WITHOUT_COUNT = 10
+
+
+class LogInForm(AuthenticationForm):
+    """Django's form, dressed for our page."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "input"
+        self.fields["username"].widget.attrs |= {"autocapitalize": "none", "spellcheck": "false"}
+
+
+class LogIn(LoginView):
+    """Logs in by password; attempts are counted per address and per username (`LOGIN_ATTEMPTS`)."""
+
+    template_name = "accounts/login.html"
+    authentication_form = LogInForm
+    redirect_authenticated_user = True
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Check the password unless too many were tried (429) or none can be counted (503)."""
+        try:
+            seconds = _seconds_to_wait(request)
+        except (RedisError, OSError):
+            return _later(request, 503, SECONDS_WITHOUT_COUNT)
+        if seconds:
+            return _later(request, 429, seconds)
+        return super().post(request, *args, **kwargs)
+
+
+def _seconds_to_wait(request: HttpRequest) -> int:
+    """How long until another attempt is let through, after counting this one; 0 when it is let through."""
+    wait = 0
+    for key in ("ip", lambda group, request: request.POST.get("username", "").casefold()):
+        usage = get_usage(request, group="log-in", key=key, rate=settings.LOGIN_ATTEMPTS, increment=True)
+        if usage is not None and usage["should_limit"]:
+            wait = max(wait, usage["time_left"], 1)
+    return wait
+
+
+def _later(request: HttpRequest, status: int, seconds: int) -> HttpResponse:
+    response = render(request, f"{status}.html", {"seconds": seconds}, status=status)
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+class _SwitchForm(forms.Form):
+    tenant = forms.UUIDField()
+
+
+@require_POST
+def switch_tenant(request: HttpRequest) -> HttpResponse:
+    """Put the session into the tenant of the form's `tenant`; 404 for one that is not the user's."""
+    form = _SwitchForm(request.POST)
+    if not form.is_valid() or not access.switch(request, form.cleaned_data["tenant"]):
+        raise Http404
+    return redirect("/")
+
+
+def frame(request: HttpRequest, page: str) -> dict[str, Any]:
+    """What the top bar needs on every page inside; `page` is the one to mark in it."""
+    return {"page": page, "memberships": access.memberships(request)}
