@@ -1,0 +1,356 @@
+import asyncio
+import gzip
+import json
+from types import SimpleNamespace
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from tests.tools.context import context
+from tools.builtin import web_search
+from tools.builtin.web_search import WebSearch
+from tools.errors import ToolExecutionError, ToolTimeout
+from tools.search import demo
+from tools.search.engines import Brave, SearXng, SerpApi, configured
+from tools.search.fetch import MAX_BYTES
+from tools.search.results import MAX_RESULTS, results
+
+KEY = "secret-key-of-the-operator"
+NOTHING = {"BRAVE_API_KEY": "", "BRAVE_BASE_URL": "", "SERPAPI_API_KEY": "", "SERPAPI_BASE_URL": "", "SEARXNG_URL": ""}
+BRAVE = {"web": {"results": [{"title": "T", "url": "https://a.example/", "description": "S"}]}}
+SERPAPI = {"organic_results": [{"title": "T", "link": "https://a.example/", "snippet": "S"}]}
+SEARXNG = {"results": [{"title": "T", "url": "https://a.example/", "content": "S"}]}
+FOUND = {"results": [{"title": "T", "url": "https://a.example/", "snippet": "S"}]}
+
+
+def settings(**values):
+    return SimpleNamespace(**(NOTHING | values))
+
+
+class Remote:
+    """A search engine on a real socket: records each request, and answers with `answer(request)`."""
+
+    def __init__(self):
+        self.requests = []
+        self.answer = None
+        self.url = ""
+        self.released = asyncio.Event()
+
+    async def handle(self, request):
+        self.requests.append(request)
+        return await self.answer(request)
+
+
+@pytest.fixture
+async def remote():
+    remote = Remote()
+    app = web.Application()
+    app.router.add_get("/{path:.*}", remote.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    remote.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
+    yield remote
+    remote.released.set()
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def http():
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+def answers(value):
+    async def answer(request):
+        return web.json_response(value)
+
+    return answer
+
+
+class Cache:
+    """Stands in for a TenantCache."""
+
+    def __init__(self):
+        self.rows = {}
+        self.seconds = []
+
+    async def get(self, key):
+        return self.rows.get(key)
+
+    async def set(self, key, value, seconds):
+        self.rows[key] = value
+        self.seconds.append(seconds)
+
+
+async def search(monkeypatch, http, query="q", cache=None, seconds=5.0, **values):
+    monkeypatch.setattr(web_search, "settings", settings(**values))
+    return await WebSearch().execute({"query": query}, context(http=http, cache=cache, seconds=seconds))
+
+
+async def test_brave_is_asked_with_its_key_in_a_header(remote, http, monkeypatch):
+    remote.answer = answers(BRAVE)
+    result = await search(monkeypatch, http, "a b&c=d", BRAVE_API_KEY=KEY, BRAVE_BASE_URL=remote.url)
+    (request,) = remote.requests
+    assert request.path == "/res/v1/web/search"
+    assert dict(request.query) == {"q": "a b&c=d", "count": "8"}
+    assert request.headers["X-Subscription-Token"] == KEY
+    assert result.output == FOUND
+    assert result.display == "1 result for “a b&c=d” from Brave Search"
+
+
+async def test_serpapi_is_asked_with_its_key_in_the_query(remote, http, monkeypatch):
+    remote.answer = answers(SERPAPI)
+    result = await search(monkeypatch, http, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url + "/")
+    (request,) = remote.requests
+    assert request.path == "/search.json"
+    assert dict(request.query) == {"engine": "google", "q": "q", "num": "8", "api_key": KEY}
+    assert result.output == FOUND
+    assert KEY not in result.display
+
+
+async def test_searxng_is_asked_for_json(remote, http, monkeypatch):
+    remote.answer = answers(SEARXNG)
+    result = await search(monkeypatch, http, SEARXNG_URL=remote.url)
+    (request,) = remote.requests
+    assert (request.path, dict(request.query)) == ("/search", {"q": "q", "format": "json"})
+    assert (result.output, result.display) == (FOUND, "1 result for “q” from SearXNG")
+
+
+@pytest.mark.parametrize(
+    ("values", "engine"),
+    [
+        ({}, None),
+        ({"BRAVE_API_KEY": "k"}, Brave("k", "https://api.search.brave.com")),
+        ({"SERPAPI_API_KEY": "k"}, SerpApi("k", "https://serpapi.com")),
+        ({"SEARXNG_URL": "http://s"}, SearXng("http://s")),
+        ({"BRAVE_API_KEY": "k", "SERPAPI_API_KEY": "k", "BRAVE_BASE_URL": "http://b"}, Brave("k", "http://b")),
+        ({"BRAVE_BASE_URL": "http://b"}, None),
+    ],
+)
+def test_the_engine_is_the_first_that_is_configured(values, engine):
+    assert configured(settings(**values)) == engine
+    assert "'k'" not in repr(engine)
+
+
+async def test_an_answer_is_cached_for_five_minutes_by_engine_and_query(remote, http, monkeypatch):
+    remote.answer = answers(SEARXNG)
+    cache = Cache()
+    first = await search(monkeypatch, http, cache=cache, SEARXNG_URL=remote.url)
+    again = await search(monkeypatch, http, cache=cache, SEARXNG_URL=remote.url)
+    assert len(remote.requests) == 1
+    assert (first.output, again.output, cache.seconds) == (FOUND, FOUND, [300])
+    assert again.display == "1 result for “q” from SearXNG (cached)"
+    await search(monkeypatch, http, "another", cache=cache, SEARXNG_URL=remote.url)
+    assert len(remote.requests) == 2
+
+
+async def refused(monkeypatch, http, remote, cache=None, seconds=5.0, kind=ToolExecutionError):
+    with pytest.raises(kind) as caught:
+        await search(monkeypatch, http, cache=cache, seconds=seconds, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url)
+    assert KEY not in caught.value.message
+    assert remote.url.removeprefix("http://") not in caught.value.message
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (500, "HTTP 500"),
+        (503, "HTTP 503"),
+        (401, "refused the configured key"),
+        (429, "no requests left"),
+        (404, "404"),
+    ],
+)
+async def test_a_status_other_than_200_is_an_error_and_is_not_cached(remote, http, monkeypatch, status, words):
+    async def answer(request):
+        return web.json_response({"key": request.query["api_key"]}, status=status)
+
+    remote.answer = answer
+    cache = Cache()
+    error = await refused(monkeypatch, http, remote, cache)
+    assert words in error.message
+    assert (cache.rows, len(remote.requests)) == ({}, 1)
+
+
+async def test_a_redirect_inward_is_not_followed(remote, http, monkeypatch):
+    async def answer(request):
+        raise web.HTTPFound(f"{remote.url}/internal")
+
+    remote.answer = answer
+    error = await refused(monkeypatch, http, remote)
+    assert "redirect" in error.message
+    assert [request.path for request in remote.requests] == ["/search.json"]
+
+
+async def test_a_remote_that_does_not_answer_is_a_timeout(remote, http, monkeypatch):
+    async def answer(request):
+        await remote.released.wait()
+        return web.json_response(SERPAPI)
+
+    remote.answer = answer
+    error = await refused(monkeypatch, http, remote, seconds=0.05, kind=ToolTimeout)
+    assert 0.05 <= error.elapsed < 5
+
+
+async def test_a_remote_that_drips_is_a_timeout(remote, http, monkeypatch):
+    async def answer(request):
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b'{"organic_results": [')
+        await remote.released.wait()
+        return response
+
+    remote.answer = answer
+    await refused(monkeypatch, http, remote, seconds=0.2, kind=ToolTimeout)
+
+
+async def test_an_endless_body_is_cut_off(remote, http, monkeypatch):
+    sent = 0
+
+    async def answer(request):
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b" " * 65_536)
+            sent += 65_536
+
+    remote.answer = answer
+    error = await refused(monkeypatch, http, remote)
+    assert "more than 1,048,576 bytes" in error.message
+    assert sent < 100 * MAX_BYTES
+
+
+async def test_a_gzip_bomb_is_cut_off(remote, http, monkeypatch):
+    bomb = gzip.compress(b" " * 50 * MAX_BYTES)
+
+    async def answer(request):
+        return web.Response(body=bomb, headers={"Content-Encoding": "gzip", "Content-Type": "application/json"})
+
+    remote.answer = answer
+    assert len(bomb) < MAX_BYTES
+    error = await refused(monkeypatch, http, remote)
+    assert "more than 1,048,576 bytes" in error.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b'{"organic_results": [', b"[" * 100_000, b"\xff\xfe", b"[]", b'"x"', b"null", b"1" * 5000],
+)
+async def test_garbage_is_an_error(remote, http, monkeypatch, body):
+    async def answer(request):
+        return web.Response(body=body)
+
+    remote.answer = answer
+    assert "answered something that is not" in (await refused(monkeypatch, http, remote)).message
+
+
+async def test_a_body_that_is_cut_off_is_an_error(remote, http, monkeypatch):
+    async def answer(request):
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"{")
+        request.transport.close()
+        return response
+
+    remote.answer = answer
+    assert "cut its answer off" in (await refused(monkeypatch, http, remote)).message
+
+
+async def test_a_remote_that_is_away_is_an_error(http, monkeypatch, unused_tcp_port):
+    away = SimpleNamespace(url=f"http://127.0.0.1:{unused_tcp_port}")
+    assert "could not be reached" in (await refused(monkeypatch, http, away)).message
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1", "http://[::1", "http://\n"])
+async def test_an_address_that_is_none_is_an_error(http, monkeypatch, url):
+    assert "could not be reached" in (await refused(monkeypatch, http, SimpleNamespace(url=url))).message
+
+
+@pytest.mark.parametrize("rows", [None, {}, "x", 5, [], [None, 5, "x", [], {}]])
+async def test_rows_of_another_shape_are_no_results(remote, http, monkeypatch, rows):
+    remote.answer = answers({"results": rows})
+    result = await search(monkeypatch, http, SEARXNG_URL=remote.url)
+    assert (result.output, result.display) == ({"results": []}, "0 results for “q” from SearXNG")
+
+
+def row(**values):
+    return results([{"t": "T", "u": "https://a.example/", "s": "S"} | values], title="t", url="u", snippet="s")
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("a <strong>bold</strong> word", "a bold word"),
+        ("Tom &amp; Jerry &#39;s", "Tom & Jerry 's"),
+        ("nul\x00 and \ud800 and \x1b[31m", "nul and and [31m"),
+        ("lines\r\n\n  and\ttabs", "lines and tabs"),
+        ("1 < 2", "1 < 2"),
+        ("<" * 100_000, "<" * 599 + "…"),
+        ("x" * 10_000, "x" * 599 + "…"),
+        (None, ""),
+        (["x"], ""),
+    ],
+)
+def test_a_snippet_is_one_clean_line_of_plain_text(text, plain):
+    (found,) = row(s=text)
+    assert found.snippet == plain
+    json.dumps(found.as_json(), ensure_ascii=False).encode()
+
+
+def test_a_result_without_a_title_shows_its_address():
+    assert row(t="")[0].title == "https://a.example/"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "/relative",
+        "",
+        None,
+        5,
+        "https://",
+        "http://[",
+        "https://u:p@a.example/",
+    ]
+    + ["https://a.example/\x00", "https://a.example/\n", "https://a.example/ b", "https://a.example/" + "a" * 3000],
+)
+def test_a_result_whose_address_is_not_a_plain_web_page_is_left_out(url):
+    assert row(u=url) == []
+
+
+def test_there_are_at_most_eight_results():
+    rows = [{"t": str(number), "u": "https://a.example/"} for number in range(20)]
+    found = results(rows, title="t", url="u", snippet="s")
+    assert [result.title for result in found] == [str(number) for number in range(MAX_RESULTS)]
+
+
+async def test_without_an_engine_the_bundled_set_answers_and_says_so(monkeypatch):
+    result = await search(monkeypatch, None, "Django\n async")
+    assert result.output["results"][0]["title"] == "Asynchronous support in Django"
+    assert {frozenset(row) for row in result.output["results"]} == {frozenset({"title", "url", "snippet"})}
+    assert result.display == (
+        "3 results for “Django async” (bundled demo set; configure an engine: "
+        "set BRAVE_API_KEY, SERPAPI_API_KEY or SEARXNG_URL)"
+    )
+
+
+@pytest.mark.parametrize("query", ["weather in Paris", "??", "\u0440\u0443\u0441", " "])
+def test_what_the_bundled_set_does_not_know_it_says(query):
+    found = demo.search(query)
+    assert [result.title for result in found] == ["Brave Search API", "SerpAPI", "SearXNG documentation"]
+    assert all("demo set" in result.snippet for result in found)
+
+
+def test_the_bundled_set_is_short_and_well_formed():
+    assert 25 <= len(demo._PAGES) <= 35
+    for page in demo._PAGES + demo._ENGINES:
+        (same,) = results([page.as_json()], title="title", url="url", snippet="snippet")
+        assert same == page

@@ -1,0 +1,68 @@
+"""Tools as each provider wants them told to a model, all from one ToolSpec.
+
+Nothing is cached: a definition is a few small dicts around the spec's own schema, made in less than a microsecond. The
+schema is shared, not copied, so a definition must not be changed by who gets it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tools.interface import Tier, ToolSpec
+
+Rename = Callable[[str], str]
+Definition = dict[str, Any]
+
+
+def identity(name: str) -> str:
+    """The name as it is."""
+    return name
+
+
+def openai(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definition]:
+    """OpenAI's function tools: `{"type": "function", "function": {name, description, parameters}}`."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": rename(spec.name),
+                "description": spec.description,
+                "parameters": spec.parameters,
+            },
+        }
+        for spec in specs
+    ]
+
+
+def anthropic(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definition]:
+    """Anthropic's tools: `{name, description, input_schema}`."""
+    return [
+        {"name": rename(spec.name), "description": spec.description, "input_schema": spec.parameters} for spec in specs
+    ]
+
+
+def gemini(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definition]:
+    """Gemini's one tool of many functions: `[{"functionDeclarations": [{name, description, parametersJsonSchema}]}]`.
+
+    An empty list when there are no specs, since Gemini refuses a tool without functions.
+    """
+    functions = [
+        {"name": rename(spec.name), "description": spec.description, "parametersJsonSchema": spec.parameters}
+        for spec in specs
+    ]
+    return [{"functionDeclarations": functions}] if functions else []
+
+
+def mcp(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definition]:
+    """MCP's tools: `{name, description, inputSchema, annotations}`; the tier becomes the two hints that it can give."""
+    return [
+        {
+            "name": rename(spec.name),
+            "description": spec.description,
+            "inputSchema": spec.parameters,
+            "annotations": {
+                "readOnlyHint": spec.tier is Tier.READ_ONLY,
+                "destructiveHint": spec.tier is Tier.ELEVATED,
+            },
+        }
+        for spec in specs
+    ]

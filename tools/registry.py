@@ -1,0 +1,132 @@
+"""Every tool of this process, by name: found in `tools/builtin/` and in other packages' entry points."""
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from functools import cache
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Any
+
+from tools import builtin
+from tools.interface import Tier, Tool, ToolContext
+from tools.schema import InvalidToolDeclaration, declare
+
+ENTRY_POINTS = "toolgate.tools"
+# The longest function name that OpenAI and Anthropic accept.
+MAX_NAME = 64
+MAX_DESCRIPTION = 4096
+MAX_TIMEOUT = 30.0
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
+_RATE = re.compile(r"[1-9][0-9]{0,8}/[smhd]")
+# The handles are the context's optional fields, so a new handle needs no second list.
+_HANDLES = frozenset(field.name for field in fields(ToolContext) if field.default is None)
+
+
+class Registry:
+    """Tools by name; what is not in it cannot be called."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+
+    def register(self, tool: Tool) -> None:
+        """Add a tool; raises InvalidToolDeclaration for a declaration that is wrong or a name that is taken."""
+        try:
+            _check(tool)
+        except InvalidToolDeclaration as error:
+            raise InvalidToolDeclaration(f"{_title(tool)}: {error}") from None
+        if tool.name in self._tools:
+            raise InvalidToolDeclaration(f"{_title(tool)}: its name is taken by {_title(self._tools[tool.name])}")
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of exactly this name: no other case, no look-alike."""
+        return self._tools.get(name)
+
+    def all(self) -> tuple[Tool, ...]:
+        """Every tool, in the order of their names."""
+        return tuple(self._tools[name] for name in self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """Every tool's name, sorted."""
+        return tuple(sorted(self._tools))
+
+
+@cache
+def registry() -> Registry:
+    """This process's tools, found once; raises InvalidToolDeclaration when one of them is not usable."""
+    found = Registry()
+    for tool in [*_bundled(), *_installed()]:
+        found.register(tool)
+    return found
+
+
+def tools_in(module: ModuleType) -> list[Tool]:
+    """One instance of each Tool subclass that the module itself defines, in its order; "_" marks a base class."""
+    return [
+        member()
+        for member in vars(module).values()
+        # Not isinstance: a module may hold lazy objects, such as Django's settings, that it would wake.
+        if issubclass(type(member), type)
+        and issubclass(member, Tool)
+        and member.__module__ == module.__name__
+        and not member.__name__.startswith("_")
+    ]
+
+
+def _bundled() -> Iterable[Tool]:
+    for found in sorted(pkgutil.iter_modules(builtin.__path__), key=lambda found: found.name):
+        yield from tools_in(importlib.import_module(f"{builtin.__name__}.{found.name}"))
+
+
+def _installed() -> Iterable[Tool]:
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
+        try:
+            loaded = entry.load()
+        except Exception as error:
+            raise InvalidToolDeclaration(
+                f"entry point {entry.name} ({entry.value}) cannot be loaded: {error}"
+            ) from error
+        if not (isinstance(loaded, type) and issubclass(loaded, Tool)):
+            raise InvalidToolDeclaration(f"entry point {entry.name} ({entry.value}) is not a Tool subclass")
+        yield loaded()
+
+
+def _check(tool: Tool) -> None:
+    name = _attribute(tool, "name", str)
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        raise InvalidToolDeclaration(
+            f"name must be lower-case words such as save_note or service.tool, at most {MAX_NAME} characters"
+        )
+    description = _attribute(tool, "description", str)
+    if not description.strip() or len(description) > MAX_DESCRIPTION:
+        raise InvalidToolDeclaration(f"description must have 1 to {MAX_DESCRIPTION} characters")
+    _attribute(tool, "tier", Tier)
+    declare(_attribute(tool, "parameters", dict))
+    unknown = _attribute(tool, "handles", frozenset) - _HANDLES
+    if unknown:
+        raise InvalidToolDeclaration(f"handles has {sorted(unknown)}; there are {sorted(_HANDLES)}")
+    if tool.transactional and "http" in tool.handles:
+        raise InvalidToolDeclaration(
+            "a transactional tool cannot have the http handle: it would hold a transaction open"
+        )
+    if not _RATE.fullmatch(_attribute(tool, "rate", str)):
+        raise InvalidToolDeclaration('rate must look like "30/m", with s, m, h or d')
+    if not 0 < _attribute(tool, "timeout", (int, float)) <= MAX_TIMEOUT:
+        raise InvalidToolDeclaration(f"timeout must be more than 0 and at most {MAX_TIMEOUT:g} seconds")
+    if type(tool).execute is Tool.execute:
+        raise InvalidToolDeclaration("execute is missing")
+
+
+def _attribute(tool: Tool, attribute: str, kind: Any) -> Any:
+    value = getattr(tool, attribute, None)
+    if not isinstance(value, kind):
+        raise InvalidToolDeclaration(f"{attribute} is missing or of the wrong type")
+    return value
+
+
+def _title(tool: Tool) -> str:
+    return f"tool {getattr(tool, 'name', None)!r} ({type(tool).__module__}.{type(tool).__qualname__})"

@@ -1,0 +1,1 @@
+"""Web search engines: the one that the operator configured, or the bundled demo set."""

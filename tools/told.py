@@ -1,0 +1,42 @@
+"""What the model is told of a call: the JSON text that goes back to it as the tool's result."""
+
+from typing import Any
+
+import orjson
+
+# Of the data's JSON text, in bytes; the record keeps the whole.
+DEFAULT_LIMIT = 16_384
+# A message is a sentence or two; a remote's own words may be anything.
+_MAX_MESSAGE = 2_000
+
+
+def success(data: Any, limit: int = DEFAULT_LIMIT) -> str:
+    """`{"ok": true, "data": …}`, where `data` is any value that RFC 8785 carries.
+
+    When its JSON text has more than `limit` bytes, `data` is the beginning of that text as a string, cut between
+    characters, with `"truncated": true` and `"original_bytes"`.
+    """
+    text = orjson.dumps(data)
+    if len(text) <= limit:
+        return '{"ok":true,"data":' + text.decode() + "}"
+    beginning = text[:limit].decode("utf-8", "ignore")
+    return orjson.dumps({"ok": True, "data": beginning, "truncated": True, "original_bytes": len(text)}).decode()
+
+
+def failure(
+    code: str,
+    message: str,
+    field: str | None = None,
+    schema: dict[str, Any] | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> str:
+    """`{"ok": false, "error": {"code", "message", "field"?, "schema"?}}`.
+
+    A schema is left out when its JSON text has more than `limit` bytes: half of one misleads, and the model has it.
+    """
+    error: dict[str, Any] = {"code": code, "message": message[:_MAX_MESSAGE]}
+    if field is not None:
+        error["field"] = field
+    if schema is not None and len(orjson.dumps(schema)) <= limit:
+        error["schema"] = schema
+    return orjson.dumps({"ok": False, "error": error}).decode()
