@@ -1,0 +1,55 @@
+"""Tool names that every provider accepts, and the way back to the real ones."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+_ACCEPTED = re.compile(r"[a-zA-Z0-9_-]+")
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST = 64
+
+
+def safe(text: str, longest: int = _LONGEST) -> str:
+    """The text as a provider accepts it: itself where it can be, `a.b` as `a__b`, else cut and marked with a hash."""
+    dotted = text.replace(".", "__")
+    for candidate in (text, dotted):
+        if len(candidate) <= longest and _ACCEPTED.fullmatch(candidate):
+            return candidate
+    return _marked(text, 8, longest)
+
+
+def _marked(text: str, digits: int, longest: int = _LONGEST) -> str:
+    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+    return f"{_OTHER.sub('_', text.replace('.', '__'))[: longest - digits - 1]}_{mark}"
+
+
+class Names:
+    """The aliases of one prompt's tools: no two tools share one, and each leads back to its tool."""
+
+    def __init__(self, names: Iterable[str]):
+        names = tuple(dict.fromkeys(names))
+        self._aliases: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        unsafe = [name for name in names if safe(name) != name]
+        if not unsafe:
+            return
+        taken = set(names)
+        wanted = Counter(safe(name) for name in unsafe)
+        for name in unsafe:
+            alias = safe(name)
+            # Names that want the same alias all yield it, so that none depends on the order of the tools.
+            if wanted[alias] > 1 or alias in taken:
+                marked = (_marked(name, digits) for digits in (8, 16, 32, 48))
+                alias = next(alias for alias in marked if alias not in taken and alias not in wanted)
+            taken.add(alias)
+            self._aliases[name] = alias
+            self._names[alias] = name
+
+    def alias(self, name: str) -> str:
+        """What the provider is told; also for a name that is no tool of this prompt."""
+        return self._aliases.get(name) or safe(name)
+
+    def real(self, alias: str) -> str:
+        """The tool behind an alias; a name that is no alias stays as it is."""
+        return self._names.get(alias, alias)

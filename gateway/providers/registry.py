@@ -1,0 +1,87 @@
+"""Which providers are configured, and their adapters: one a process and event loop, built on first use."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from gateway.providers.demo import DemoProvider
+from gateway.providers.interface import Provider
+
+DEMO_MODEL = f"{DemoProvider.name}/{DemoProvider.model}"
+_NO_KEY = "no-key"
+
+
+class UnknownModel(LookupError):
+    """No configured provider has this model; the message names those that there are."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
+
+
+class Providers:
+    """The configured providers by name; `builders` make their adapters."""
+
+    def __init__(self, builders: Mapping[str, Callable[[], Provider]], default_model: str):
+        self._builders = dict(builders)
+        self._default_model = default_model
+        # An HTTP client belongs to the loop that it was first used in.
+        self._built: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]] = WeakKeyDictionary()
+
+    @classmethod
+    def from_settings(cls, settings: Any) -> "Providers":
+        """Read the *_API_KEY and *_BASE_URL settings, DEFAULT_MODEL and TOOLGATE_ENV; a base URL alone needs no key."""
+        builders: dict[str, Callable[[], Provider]] = {}
+        if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
+            builders["openai"] = lambda: _openai(settings.OPENAI_API_KEY or _NO_KEY, settings.OPENAI_BASE_URL or None)
+        if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL:
+            builders["anthropic"] = lambda: _anthropic(
+                settings.ANTHROPIC_API_KEY or _NO_KEY, settings.ANTHROPIC_BASE_URL or None
+            )
+        if settings.TOOLGATE_ENV == "development" or settings.DEFAULT_MODEL == DEMO_MODEL:
+            builders[DemoProvider.name] = DemoProvider
+        return cls(builders, settings.DEFAULT_MODEL)
+
+    def models(self) -> list[str]:
+        """The models that the configuration names, as "provider/model", the default one first."""
+        named = [self._default_model] if self._default_model.partition("/")[0] in self._builders else []
+        if DemoProvider.name in self._builders and DEMO_MODEL not in named:
+            named.append(DEMO_MODEL)
+        return named
+
+    def resolve(self, model: str) -> tuple[Provider, str]:
+        """The adapter and its own name for "provider/model"; call it in a running event loop.
+
+        Raises UnknownModel.
+        """
+        provider, slash, name = model.partition("/")
+        if not slash or not name or provider not in self._builders:
+            raise UnknownModel(
+                f"Unknown model {model[:100]!r}. A model is named provider/model, and the configured providers are: "
+                f"{', '.join(self._builders) or 'none'}."
+            )
+        if provider == DemoProvider.name and model != DEMO_MODEL:
+            raise UnknownModel(f"Unknown model {model[:100]!r}. The offline provider's only model is {DEMO_MODEL}.")
+        built = self._built.setdefault(asyncio.get_running_loop(), {})
+        if provider not in built:
+            built[provider] = self._builders[provider]()
+        return built[provider], name
+
+    async def close(self) -> None:
+        """Close the adapters of the running event loop."""
+        for provider in self._built.pop(asyncio.get_running_loop(), {}).values():
+            await provider.close()
+
+
+# Each SDK costs tens of MiB and most of a second to import, which only a process that uses it should pay.
+def _openai(api_key: str, base_url: str | None) -> Provider:
+    from gateway.providers.openai import OpenAIProvider
+
+    return OpenAIProvider(api_key, base_url)
+
+
+def _anthropic(api_key: str, base_url: str | None) -> Provider:
+    from gateway.providers.anthropic import AnthropicProvider
+
+    return AnthropicProvider(api_key, base_url)

@@ -1,0 +1,134 @@
+"""The HTTP half of an adapter: a question through the official SDK's client, the answer as parsed JSON.
+
+The SDK keeps what it is good at (credentials, headers, URLs, connections); its typed models are passed by,
+because building them costs more than all the rest of a call.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import ModuleType
+from typing import Any, TypeVar
+
+import aiohttp
+import httpx2
+import orjson
+
+from gateway.providers import wire
+from gateway.providers.errors import ProviderError, ProviderGarbled
+from gateway.providers.failures import Failures
+
+T = TypeVar("T")
+
+LONGEST_ANSWER = 32 * 1024 * 1024
+CONNECT_SECONDS = 10.0
+SILENT_SECONDS = 120.0
+"""How long a provider may send nothing; the run's own budget is usually shorter."""
+_DRAIN_SECONDS = 0.05
+
+
+def http_client(sdk: ModuleType, silent_seconds: float) -> httpx2.AsyncClient:
+    """The SDK's aiohttp client; it follows no redirect, which would take prompt and key where nobody sent them."""
+    client: httpx2.AsyncClient = sdk.DefaultAioHttpClient(
+        timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None), follow_redirects=False
+    )
+    return client
+
+
+class Upstream:
+    """One provider's API behind `client`, an async client of the official `sdk`."""
+
+    def __init__(self, name: str, sdk: ModuleType, client: Any, raw_member: Any):
+        self._sdk = sdk
+        self._client = client
+        self._raw_member = raw_member
+        self._failures = Failures(name, (client.api_key, client.base_url.host))
+
+    async def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The whole answer. Raises ProviderError."""
+        return await self._exchange(path, body, self._whole)
+
+    async def stream(
+        self, path: str, body: dict[str, Any], take: Callable[[dict[str, Any]], bool]
+    ) -> dict[str, Any] | None:
+        """Hand each event's JSON to `take` until it says that one was the last; an answer that came whole is returned.
+
+        Raises ProviderError, and what `take` raises.
+        """
+
+        async def read(response: httpx2.Response) -> dict[str, Any] | None:
+            if response.headers.get("content-type", "").startswith("application/json"):
+                return await self._whole(response)
+            events = wire.Events()
+            chunks = _limited(response)
+            async for chunk in chunks:
+                if self._over(events.feed(chunk), take):
+                    await _drain(chunks)
+                    return None
+            self._over(events.rest(), take)
+            return None
+
+        return await self._exchange(path, body, read)
+
+    async def close(self) -> None:
+        """Close the SDK's client and its connections."""
+        await self._client.close()
+
+    async def _exchange(self, path: str, body: dict[str, Any], read: Callable[[httpx2.Response], Awaitable[T]]) -> T:
+        response: httpx2.Response | None = None
+        failure: ProviderError
+        try:
+            response = await self._client.post(
+                path, cast_to=httpx2.Response, content=_json(body), stream=True, stream_cls=self._sdk.AsyncStream
+            )
+            return await read(response)
+        except self._sdk.APIStatusError as error:
+            failure = self._failures.of_status(error.status_code, error.response.headers, error.body)
+        except httpx2.DecodingError:
+            failure = ProviderGarbled("The provider's answer is compressed in a way that cannot be read.")
+        except (self._sdk.APIConnectionError, httpx2.TransportError, aiohttp.ClientError) as error:
+            failure = self._failures.of_connection(error)
+        finally:
+            if response is not None:
+                await response.aclose()
+        # Outside of the except clauses, so that the SDK's exception is not this one's context.
+        raise failure
+
+    def _over(self, datas: list[bytes], take: Callable[[dict[str, Any]], bool]) -> bool:
+        return any(data.startswith(b"[DONE]") or take(self._parsed(data)) for data in datas)
+
+    async def _whole(self, response: httpx2.Response) -> dict[str, Any]:
+        return self._parsed(b"".join([chunk async for chunk in _limited(response)]))
+
+    def _parsed(self, data: bytes) -> dict[str, Any]:
+        answer = wire.parsed(wire.unparsed(data, self._raw_member))
+        if answer.get("error"):
+            raise self._failures.of_report(answer["error"])
+        return answer
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:
+        # Lone surrogates and integers of more than 64 bits, which JSON can spell all the same.
+        return json.dumps(body).encode()
+
+
+async def _limited(response: httpx2.Response) -> AsyncIterator[bytes]:
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > LONGEST_ANSWER:
+            raise ProviderGarbled(f"The provider's answer is longer than {LONGEST_ANSWER} bytes.")
+        yield chunk
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    # The connection can be used again only when the body has been read to its end.
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, ProviderGarbled, httpx2.TransportError, aiohttp.ClientError):
+        return

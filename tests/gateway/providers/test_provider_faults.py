@@ -1,0 +1,262 @@
+"""What both adapters make of a provider that fails, over real HTTP."""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.errors import (
+    ProviderError,
+    ProviderGarbled,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderUnavailable,
+)
+from gateway.providers.interface import OnText, Provider
+from gateway.providers.openai import OpenAIProvider
+from tests.gateway.providers.conftest import KEY, question
+from tests.gateway.providers.fake import FakeProvider, events
+
+SILENT_SECONDS = 0.3
+OPENAI_TEXT = {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}
+ANTHROPIC_TEXT = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}}
+
+
+@pytest.fixture(params=["openai", "anthropic"])
+async def provider(request: pytest.FixtureRequest, fake: FakeProvider) -> AsyncIterator[Provider]:
+    made: OpenAIProvider | AnthropicProvider
+    if request.param == "openai":
+        made = OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=SILENT_SECONDS)
+    else:
+        made = AnthropicProvider(KEY, fake.url, silent_seconds=SILENT_SECONDS)
+    yield made
+    await made.close()
+
+
+@pytest.fixture(params=[None, lambda text: None], ids=["whole", "streamed"])
+def on_text(request: pytest.FixtureRequest) -> OnText | None:
+    listener: OnText | None = request.param
+    return listener
+
+
+def begun(provider: Provider) -> bytes:
+    return events(OPENAI_TEXT if provider.name == "openai" else ANTHROPIC_TEXT, names=provider.name == "anthropic")
+
+
+async def failure(provider: Provider, on_text: OnText | None = None) -> ProviderError:
+    """The error that asking ends in; it holds no secret, whichever way it is printed."""
+    with pytest.raises(ProviderError) as caught:
+        await provider.ask(question(), on_text)
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    told = str(error) + repr(error) + "".join(traceback.format_exception(error)) + repr(provider)
+    assert KEY not in told
+    assert "127.0.0.1" not in told
+    assert "Bearer" not in told
+    return error
+
+
+async def test_429_says_when_to_ask_again(fake: FakeProvider, provider: Provider, on_text: OnText | None) -> None:
+    fake.json({"error": {"message": "slow down"}}, 429, {"Retry-After": "7"})
+    error = await failure(provider, on_text)
+    assert type(error) is ProviderRateLimited
+    assert (error.status, error.retry_after) == (429, 7.0)
+    assert str(error) == f"{provider.name} asks to slow down (HTTP 429)."
+    assert len(fake.asked) == 1
+
+
+async def test_retry_after_may_be_a_date(fake: FakeProvider, provider: Provider) -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=60), usegmt=True)
+    fake.json({"error": {}}, 429, {"Retry-After": later})
+    error = await failure(provider)
+    assert error.retry_after is not None
+    assert 55 < error.retry_after <= 60
+
+
+@pytest.mark.parametrize("said", ["soon", "-3", "nan", "inf", "Thu, 99 Foo 2026"])
+async def test_a_strange_retry_after_does_no_harm(fake: FakeProvider, provider: Provider, said: str) -> None:
+    fake.json({"error": {}}, 429, {"Retry-After": said})
+    assert (await failure(provider)).retry_after in (None, 0.0)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529, 408])
+async def test_5xx_is_worth_asking_again_but_not_here(
+    fake: FakeProvider, provider: Provider, on_text: OnText | None, status: int
+) -> None:
+    fake.page("<html><h1>Bad Gateway</h1></html>", status)
+    error = await failure(provider, on_text)
+    assert type(error) is ProviderUnavailable
+    assert str(error) == f"{provider.name} cannot answer now (HTTP {status})."
+    assert error.status == status
+    assert len(fake.asked) == 1
+
+
+async def test_wrong_credentials_are_refused_without_quoting_them(fake: FakeProvider, provider: Provider) -> None:
+    fake.json({"error": {"message": f"Incorrect API key provided: {KEY[:12]}***"}}, 401)
+    error = await failure(provider)
+    assert type(error) is ProviderRefused
+    assert str(error) == f"{provider.name} does not accept the configured credentials (HTTP 401)."
+
+
+async def test_the_explanation_of_a_refusal_is_told_without_secrets(fake: FakeProvider, provider: Provider) -> None:
+    fake.json(
+        {
+            "error": {
+                "message": f"No model\n'x' for {KEY} (sk-other-12345) at {fake.url}/v1, Authorization: Bearer {KEY}"
+            }
+        },
+        404,
+    )
+    error = await failure(provider)
+    assert type(error) is ProviderRefused
+    assert error.retryable is False
+    assert str(error) == f"{provider.name} refused the request (HTTP 404): No model 'x' for … (…) at … Authorization: …"
+
+
+async def test_a_long_explanation_is_cut(fake: FakeProvider, provider: Provider) -> None:
+    fake.json({"error": {"message": "x" * 5000}}, 400)
+    assert str(await failure(provider)) == f"{provider.name} refused the request (HTTP 400): {'x' * 200}"
+
+
+async def test_a_page_is_no_explanation(fake: FakeProvider, provider: Provider) -> None:
+    fake.page("<html>secret</html>", 404)
+    assert str(await failure(provider)) == f"{provider.name} refused the request (HTTP 404)."
+
+
+async def test_no_redirect_is_followed(fake: FakeProvider, provider: Provider) -> None:
+    fake.redirect(f"{fake.url}/elsewhere")
+    error = await failure(provider)
+    assert type(error) is ProviderRefused
+    assert error.status == 307
+    assert len(fake.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"null", b"[]", b"{}", b'{"choices": []}', b'{"content": 1}', b'{"choices": [{"message": 1}]}']
+)
+async def test_garbage_is_garbled(fake: FakeProvider, provider: Provider, on_text: OnText | None, body: bytes) -> None:
+    fake.json(body)
+    assert type(await failure(provider, on_text)) is ProviderGarbled
+
+
+async def test_a_page_with_status_200_is_garbled(
+    fake: FakeProvider, provider: Provider, on_text: OnText | None
+) -> None:
+    fake.page("<html>Please log in to the hotel's network</html>")
+    assert type(await failure(provider, on_text)) is ProviderGarbled
+
+
+@pytest.mark.parametrize(
+    ("report", "kind"),
+    [
+        ({"type": "overloaded_error", "message": "Overloaded"}, ProviderUnavailable),
+        ({"type": "rate_limit_error", "message": "slow"}, ProviderRateLimited),
+        ({"type": "invalid_request_error", "message": "too long"}, ProviderRefused),
+        ({"code": 429, "message": "slow"}, ProviderRateLimited),
+        ({"code": 503, "message": "down"}, ProviderUnavailable),
+        ("out of memory", ProviderUnavailable),
+    ],
+)
+async def test_an_error_inside_an_answer_counts_as_one(
+    fake: FakeProvider, provider: Provider, on_text: OnText | None, report: object, kind: type[ProviderError]
+) -> None:
+    if on_text is None:
+        fake.json({"type": "error", "error": report})
+    else:
+        fake.stream(begun(provider) + events({"type": "error", "error": report}, names=True))
+    assert type(await failure(provider, on_text)) is kind
+
+
+async def test_a_stream_that_ends_without_a_finish_reason_is_an_error(fake: FakeProvider, provider: Provider) -> None:
+    fake.stream(begun(provider))
+    heard: list[str] = []
+    assert type(await failure(provider, heard.append)) is ProviderGarbled
+    assert heard == ["Hel"]
+
+
+async def test_a_stream_that_says_it_is_done_without_a_finish_reason_is_an_error(
+    fake: FakeProvider, provider: Provider
+) -> None:
+    fake.stream(begun(provider) + events("[DONE]"))
+    assert type(await failure(provider, lambda text: None)) is ProviderGarbled
+
+
+async def test_a_cut_stream_is_an_error(fake: FakeProvider, provider: Provider) -> None:
+    fake.stream(begun(provider), cut=True)
+    heard: list[str] = []
+    error = await failure(provider, heard.append)
+    assert type(error) is ProviderUnavailable
+    assert str(error) == f"{provider.name} could not be reached, or the connection was lost."
+    assert heard == ["Hel"]
+
+
+async def test_a_chunk_that_is_no_json_is_garbled(fake: FakeProvider, provider: Provider) -> None:
+    fake.stream(begun(provider) + b"data: {broken\n\n")
+    assert type(await failure(provider, lambda text: None)) is ProviderGarbled
+
+
+async def test_a_provider_that_never_answers_is_unavailable(
+    fake: FakeProvider, provider: Provider, on_text: OnText | None
+) -> None:
+    fake.silent()
+    error = await failure(provider, on_text)
+    assert type(error) is ProviderUnavailable
+    assert str(error) == f"{provider.name} did not answer in time."
+
+
+async def test_a_stream_that_falls_silent_is_unavailable(fake: FakeProvider, provider: Provider) -> None:
+    fake.stream(begun(provider), hang=True)
+    error = await failure(provider, lambda text: None)
+    assert str(error) == f"{provider.name} did not answer in time."
+
+
+@pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider])
+async def test_a_port_where_nobody_listens_is_unavailable(
+    made: type[OpenAIProvider | AnthropicProvider], unused_tcp_port: int
+) -> None:
+    provider = made(KEY, f"http://127.0.0.1:{unused_tcp_port}")
+    error = await failure(provider)
+    await provider.close()
+    assert type(error) is ProviderUnavailable
+    assert str(error) == f"{provider.name} could not be reached, or the connection was lost."
+
+
+async def test_a_cancelled_question_lets_go_of_its_connection(fake: FakeProvider, provider: Provider) -> None:
+    fake.silent()
+    asking = asyncio.create_task(provider.ask(question()))
+    await fake.received.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    connector = provider._upstream._client._client._transport.client.connector  # type: ignore[attr-defined]
+    assert not connector._acquired
+
+
+async def test_an_endless_answer_is_given_up(
+    fake: FakeProvider, provider: Provider, on_text: OnText | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.providers.upstream.LONGEST_ANSWER", 1000)
+    if on_text is None:
+        fake.json(b" " * 1001)
+    else:
+        fake.stream(b": nothing\n" * 101)
+    error = await failure(provider, on_text)
+    assert type(error) is ProviderGarbled
+    assert str(error) == "The provider's answer is longer than 1000 bytes."
+
+
+async def test_what_the_listener_raises_is_not_mistaken_for_the_providers_failure(
+    fake: FakeProvider, provider: Provider
+) -> None:
+    fake.stream(begun(provider))
+
+    def burst(text: str) -> None:
+        raise ValueError(text)
+
+    with pytest.raises(ValueError, match="Hel"):
+        await provider.ask(question(), burst)

@@ -1,0 +1,112 @@
+import asyncio
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.demo import DemoProvider
+from gateway.providers.openai import OpenAIProvider
+from gateway.providers.registry import Providers, UnknownModel
+from tests.gateway.providers.conftest import KEY, question
+from tests.gateway.providers.fake import FakeProvider
+
+
+def configured(**settings: str) -> Providers:
+    """The registry for these settings and otherwise empty ones, in development."""
+    empty = dict.fromkeys(["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"], "")
+    defaults = {"DEFAULT_MODEL": "offline/demo", "TOOLGATE_ENV": "development"}
+    return Providers.from_settings(SimpleNamespace(**(empty | defaults | settings)))
+
+
+async def test_without_any_key_there_is_the_demo_model() -> None:
+    providers = configured()
+    provider, model = providers.resolve("offline/demo")
+    assert isinstance(provider, DemoProvider)
+    assert model == "demo"
+    assert providers.models() == ["offline/demo"]
+
+
+async def test_a_key_configures_a_provider_and_any_of_its_models() -> None:
+    providers = configured(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY, DEFAULT_MODEL="openai/gpt-x")
+    provider, model = providers.resolve("openai/meta/llama:70b")
+    assert isinstance(provider, OpenAIProvider)
+    assert model == "meta/llama:70b"
+    provider, model = providers.resolve("anthropic/claude")
+    assert isinstance(provider, AnthropicProvider)
+    assert model == "claude"
+    assert providers.models() == ["openai/gpt-x", "offline/demo"]
+    await providers.close()
+
+
+async def test_a_base_url_needs_no_key(fake: FakeProvider) -> None:
+    fake.json({"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]})
+    providers = configured(OPENAI_BASE_URL=f"{fake.url}/v1", DEFAULT_MODEL="openai/local")
+    provider, model = providers.resolve("openai/local")
+    assert (await provider.ask(question(model=model))).text == "Hi."
+    assert fake.asked[0].headers["Authorization"] == "Bearer no-key"
+    await providers.close()
+
+
+@pytest.mark.parametrize("model", ["", "gpt-x", "gemini/pro", "/gpt-x", "openai/", "openai", "offline/other"])
+async def test_an_unknown_model_is_refused_and_the_providers_are_named(model: str) -> None:
+    providers = configured(OPENAI_API_KEY=KEY)
+    with pytest.raises(UnknownModel) as caught:
+        providers.resolve(model)
+    assert repr(model) in caught.value.message
+    assert "offline" in caught.value.message
+    assert KEY not in caught.value.message
+
+
+async def test_the_message_names_the_configured_providers() -> None:
+    with pytest.raises(UnknownModel) as caught:
+        configured(OPENAI_API_KEY=KEY).resolve("x/" + "y" * 1000)
+    assert caught.value.message == (
+        f"Unknown model {'x/' + 'y' * 98!r}. A model is named provider/model, and the configured providers are: "
+        "openai, offline."
+    )
+
+
+async def test_production_has_the_demo_model_only_as_its_default() -> None:
+    assert configured(TOOLGATE_ENV="production").models() == ["offline/demo"]
+    providers = configured(TOOLGATE_ENV="production", OPENAI_API_KEY=KEY, DEFAULT_MODEL="openai/gpt-x")
+    assert providers.models() == ["openai/gpt-x"]
+    with pytest.raises(UnknownModel):
+        providers.resolve("offline/demo")
+
+
+async def test_a_default_model_of_a_provider_that_is_not_configured_is_not_listed() -> None:
+    assert configured(DEFAULT_MODEL="openai/gpt-x").models() == ["offline/demo"]
+
+
+async def test_one_adapter_serves_every_question_of_a_loop() -> None:
+    providers = configured(OPENAI_API_KEY=KEY)
+    first, _ = providers.resolve("openai/a")
+    second, _ = providers.resolve("openai/b")
+    assert first is second
+    await providers.close()
+    third, _ = providers.resolve("openai/a")
+    assert third is not first
+    await providers.close()
+
+
+async def test_each_event_loop_has_adapters_of_its_own() -> None:
+    providers = configured(OPENAI_API_KEY=KEY)
+    here, _ = providers.resolve("openai/a")
+
+    async def elsewhere() -> object:
+        provider, _ = providers.resolve("openai/a")
+        await providers.close()
+        return provider
+
+    there = await asyncio.to_thread(asyncio.run, elsewhere())
+    assert there is not here
+    assert providers.resolve("openai/a")[0] is here
+    await providers.close()
+
+
+def test_no_sdk_is_imported_before_its_provider_is_used() -> None:
+    code = "import sys, gateway.providers.registry; print([name for name in ('openai', 'anthropic') if name in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"
