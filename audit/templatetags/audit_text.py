@@ -37,13 +37,13 @@ ERROR_WORDS = {
         "The worker was lost while the tool ran. It may or may not have taken effect, so it is not tried again.",
     ),
 }
-# What each gate asks; gates that came later than this list go by their own name.
+# What each gate found, when it let the call through and when it did not; others go by their own name.
 GATE_WORDS = {
-    "allowlist": "Is the tool allowed here?",
-    "schema": "Do the arguments fit the tool?",
-    "permission": "May this person use it?",
-    "approval": "Must a human agree?",
-    "rate_limit": "Is there room in the limit?",
+    "allowlist": ("The tool may be called here", "The tool may not be called here"),
+    "schema": ("The arguments fit the tool", "The arguments do not fit the tool"),
+    "permission": ("This person may use it", "This person may not use it"),
+    "approval": ("No approval is needed, or it was given", "It needs an approval"),
+    "rate_limit": ("The limit has room", "The limit is used up"),
 }
 ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
 # Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
@@ -94,9 +94,11 @@ def error_meaning(code: str) -> str:
 
 
 @register.filter
-def gate_words(name: str) -> str:
-    """The question that a gate asks."""
-    return GATE_WORDS.get(name, visible(name))
+def gate_words(answer: dict[str, Any]) -> str:
+    """What a gate found, from one entry of `decision`."""
+    name, ok = str(answer.get("gate", "")), answer.get("ok") is True
+    passed, refused = GATE_WORDS.get(name, (f"{visible(name)}: passed", f"{visible(name)}: refused"))
+    return passed if ok else refused
 
 
 @register.filter

@@ -9,17 +9,17 @@ const LONGEST = 20_000;
 export class CallCard {
   #call = {};
   #words;
+  #mark = element("span", { "class": "mark" });
+  #name = element("span", { "class": "name" });
+  #display = element("span", { "class": "display", "dir": "auto" });
+  #state = element("span", { "class": "state" });
+  #inside = element("div", { "class": "inside" });
 
   constructor(words) {
     this.#words = words;
-    this.#mark = element("span", { "class": "mark" });
-    this.#name = element("span", { "class": "name" });
-    this.#display = element("span", { "class": "display", "dir": "auto" });
-    this.#state = element("span", { "class": "state" });
     const chevron = icon("chevron");
     chevron.classList.add("chevron");
     const names = element("span", {}, this.#name, this.#display);
-    this.#inside = element("div", { "class": "inside" });
     this.element = element(
       "details",
       { "class": "card call" },
@@ -28,12 +28,6 @@ export class CallCard {
     );
     this.element.addEventListener("toggle", () => this.#unfold());
   }
-
-  #mark;
-  #name;
-  #display;
-  #state;
-  #inside;
 
   /** Show the call as it stands now; `call` is the contract's object. */
   update(call) {

@@ -18,7 +18,7 @@ const csrf = form.elements.csrfmiddlewaretoken.value;
 const side = readSide(document);
 
 let conversation = opened.conversation;
-/** The run being answered: {view, runId, closing} or null. */
+/** The run being answered: {runId, stopping}, or null. */
 let live = null;
 
 for (const run of opened.runs) {
@@ -73,15 +73,14 @@ function add(question) {
 
 /** Follow a run into its view until it ends. */
 async function answer(view, { message, runId }) {
-  live = { view, runId, stopping: false };
+  live = { runId, stopping: false };
   busy(true);
   say("Working");
   view.wait(true);
   scrollDown(true);
-  const signal = new AbortController().signal;
   const onConnection = (state) => say(state === "lost" ? "The connection is lost. Trying again." : "Working");
   try {
-    for await (const { event, data } of follow({ message, runId, csrf, signal, onConnection })) {
+    for await (const { event, data } of follow({ message, runId, csrf, onConnection })) {
       if (event === "run.created") began(view, data);
       const near = isNearEnd();
       view.take(event, data);

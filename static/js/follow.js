@@ -19,15 +19,15 @@ export class Refused extends Error {
 
 /**
  * Yields {event, data} of a run: one that `message` begins, or the one that `runId` names.
- * `onConnection` is told "open" or "lost". Throws Refused, or the abort of `signal`.
+ * `onConnection` is told "open" or "lost". Throws Refused.
  */
-export async function* follow({ message, runId, csrf, signal, onConnection }) {
+export async function* follow({ message, runId, csrf, onConnection }) {
   const key = message && uuid();
   let lastId = "";
   for (let failures = 0; ; failures += 1) {
-    if (failures > 0) await pause(PAUSES[Math.min(failures, PAUSES.length) - 1], signal);
+    if (failures > 0) await pause(PAUSES[Math.min(failures, PAUSES.length) - 1]);
     try {
-      const response = runId ? await resume(runId, lastId, signal) : await begin(message, key, csrf, signal);
+      const response = runId ? await resume(runId, lastId) : await begin(message, key, csrf);
       onConnection("open");
       if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         const body = await response.json();
@@ -43,7 +43,7 @@ export async function* follow({ message, runId, csrf, signal, onConnection }) {
         if (ENDS.has(event)) return;
       }
     } catch (error) {
-      if (signal.aborted || error instanceof Refused) throw error;
+      if (error instanceof Refused) throw error;
       if (!runId && failures + 1 >= TRIES) {
         throw new Refused(0, { title: "The message was not sent", detail: "The server cannot be reached." }, null);
       }
@@ -57,7 +57,7 @@ export async function cancel(runId, csrf) {
   await answered(await fetch(`/api/v1/runs/${runId}/cancel`, { method: "POST", headers: { "X-CSRFToken": csrf } }));
 }
 
-async function begin(message, key, csrf, signal) {
+async function begin(message, key, csrf) {
   return answered(
     await fetch("/api/v1/chat", {
       method: "POST",
@@ -68,15 +68,14 @@ async function begin(message, key, csrf, signal) {
         "X-CSRFToken": csrf,
       },
       body: JSON.stringify(message),
-      signal,
     }),
   );
 }
 
-async function resume(runId, lastId, signal) {
+async function resume(runId, lastId) {
   const headers = { Accept: "text/event-stream" };
   if (lastId) headers["Last-Event-ID"] = lastId;
-  return answered(await fetch(`/api/v1/runs/${runId}/events`, { headers, signal }));
+  return answered(await fetch(`/api/v1/runs/${runId}/events`, { headers }));
 }
 
 async function answered(response) {
@@ -89,17 +88,15 @@ async function answered(response) {
   throw new Refused(response.status, problem, seconds || null);
 }
 
-function pause(milliseconds, signal) {
-  return new Promise((resolve, reject) => {
+function pause(milliseconds) {
+  return new Promise((resolve) => {
     const timer = setTimeout(done, milliseconds);
     function done() {
       clearTimeout(timer);
       window.removeEventListener("online", done);
-      if (signal.aborted) reject(signal.reason);
-      else resolve();
+      resolve();
     }
     window.addEventListener("online", done);
-    signal.addEventListener("abort", done, { once: true });
   });
 }
 

@@ -1,0 +1,78 @@
+"""The admin site as a whole, and agents and tenants in it.
+
+unfold's pages run Alpine, which evaluates the expressions in their attributes, and carry style elements and
+attributes. So inside /admin/, and only there, script-src gains 'unsafe-eval' and style-src 'unsafe-inline';
+inline scripts and other hosts stay forbidden there too.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from csp.decorators import csp_update
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from unfold.admin import ModelAdmin
+
+from gateway.agents import create_tenant
+from gateway.models import Agent
+from tenants.admin import MembershipInline
+from tenants.models import Tenant
+
+ADMIN_CSP = {"script-src": ["'unsafe-eval'"], "style-src": ["'unsafe-inline'"]}
+_strict_view = admin.site.admin_view
+
+
+def admin_view(view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
+    """Django's guard around each admin view, with the policy that unfold's pages need."""
+    return csp_update(ADMIN_CSP)(_strict_view(view, cacheable))
+
+
+def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    """There is one log-in page, and it counts attempts; who is logged in and no operator gets 403."""
+    if request.user.is_authenticated:
+        raise PermissionDenied("The admin is for operators of this Toolgate. You are logged in as someone else.")
+    target = request.GET.get("next", "/admin/")
+    return redirect_to_login(target, settings.LOGIN_URL)
+
+
+admin.site.admin_view = admin_view  # type: ignore[method-assign]
+admin.site.login = log_in  # type: ignore[method-assign, assignment]
+admin.site.unregister(Group)
+
+
+@admin.register(Agent)
+class AgentAdmin(ModelAdmin):  # type: ignore[misc]
+    """Agents: a tenant's profiles for its chats."""
+
+    list_display = ["slug", "tenant", "name", "model", "is_default"]
+    list_filter = ["tenant", "is_default"]
+    list_select_related = ["tenant"]
+    search_fields = ["slug", "name"]
+    autocomplete_fields = ["tenant"]
+    readonly_fields = ["created_at"]
+
+
+@admin.register(Tenant)
+class TenantAdmin(ModelAdmin):  # type: ignore[misc]
+    """Tenants, with their members."""
+
+    list_display = ["slug", "name", "created_at"]
+    search_fields = ["slug", "name"]
+    readonly_fields = ["created_at"]
+    inlines = [MembershipInline]
+
+    def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
+        """A new tenant gets its default agent, as on the command line."""
+        if not change:
+            made = create_tenant(slug=obj.slug, name=obj.name)
+            obj.id, obj.created_at = made.id, made.created_at
+            obj._state.adding = False
+        super().save_model(request, obj, form, True)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Tenant | None = None) -> bool:
+        """Never: its calls and its ledger outlive any wish to tidy up."""
+        return False

@@ -1,0 +1,135 @@
+"""People, memberships and API keys in the admin."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from unfold.admin import ModelAdmin, TabularInline
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminSelect2Widget
+
+from tenants import keys
+from tenants.models import ApiKey, Membership, User
+from tenants.principal import scopes_of
+
+
+class MembershipInline(TabularInline):  # type: ignore[misc]
+    """Who is in a tenant, or where a user is a member."""
+
+    model = Membership
+    extra = 0
+    autocomplete_fields = ["user", "tenant"]
+    readonly_fields = ["created_at"]
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc]
+    """Accounts; what they may do is their memberships' affair, and a superuser operates the whole house."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ["username", "email", "is_active", "is_superuser", "last_login"]
+    list_filter = ["is_active", "is_superuser"]
+    search_fields = ["username", "email"]
+    readonly_fields = ["last_login", "date_joined"]
+    filter_horizontal = ()
+    fieldsets = [
+        (None, {"fields": ["username", "password", "email"]}),
+        ("Access", {"fields": ["is_active", "is_staff", "is_superuser"]}),
+        ("Dates", {"fields": ["last_login", "date_joined"]}),
+    ]
+    inlines = [MembershipInline]
+
+
+class _MembershipChoice(forms.ModelChoiceField):
+    def label_from_instance(self, obj: Any) -> str:
+        return f"{obj.user.username} in {obj.tenant.slug} ({obj.role})"
+
+
+class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A new key for a member."""
+
+    membership = _MembershipChoice(queryset=Membership.objects.none(), widget=UnfoldAdminSelect2Widget)
+
+    class Meta:
+        model = ApiKey
+        fields = ["name", "scopes", "expires_at"]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        members = Membership.objects.select_related("user", "tenant").order_by("tenant__slug", "user__username")
+        self.fields["membership"].queryset = members  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        """A key may hold no scope beyond its member's role."""
+        cleaned = super().clean() or {}
+        membership, scopes = cleaned.get("membership"), cleaned.get("scopes") or []
+        beyond = sorted(set(scopes) - scopes_of(membership.role)) if membership else []
+        if beyond:
+            self.add_error("scopes", f"The role {membership.role} does not allow {', '.join(beyond)}.")
+        return cleaned
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
+    """Keys are made, shown once, and revoked; nothing else about them can change."""
+
+    list_display = ["prefix", "name", "user", "tenant", "scopes", "expires_at", "last_used_at", "revoked_at"]
+    list_filter = ["tenant"]
+    list_select_related = ["tenant", "user"]
+    search_fields = ["prefix", "name", "user__username"]
+    actions = ["revoke"]
+
+    def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
+        """Only a new key has a form."""
+        return super().get_form(request, obj, change, **({} if change else {"form": KeyForm}), **kwargs)
+
+    def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
+        """What a new key is made of, or what is known of an old one."""
+        if obj is None:
+            return ["membership", "name", "scopes", "expires_at"]
+        return [*self.list_display, "created_at"]
+
+    def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        """The list may be acted on; a key itself may only be looked at."""
+        return obj is None and super().has_change_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
+        """Never: a revoked key stays, so that its past use can be explained."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
+        """Make the key; its text is kept only until the answer to this request."""
+        given = form.cleaned_data
+        made, request.new_key = keys.create(  # type: ignore[attr-defined]
+            membership=given["membership"],
+            name=given["name"],
+            scopes=given["scopes"] or None,
+            expires_at=given["expires_at"],
+        )
+        obj.__dict__ |= made.__dict__
+
+    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
+        """The key on a page of its own: a message would leave it in a cookie."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "The new key",
+            "opts": self.opts,
+            "key": request.new_key,  # type: ignore[attr-defined]
+            "row": obj,
+        }
+        response = TemplateResponse(request, "admin/tenants/apikey/made.html", context)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    @admin.action(description="Revoke the chosen keys")
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """From now on these keys open nothing."""
+        count = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
+        self.message_user(request, f"{count} revoked.", messages.SUCCESS)
