@@ -147,7 +147,7 @@ def _choices(principal: Principal, chosen: dict[str, Any]) -> dict[str, Any]:
 
 @require_safe
 @signed_in
-def call(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
+def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     """Everything that was recorded of one call; another's is 404."""
     found = get_object_or_404(visible_calls(request.principal).defer("row_key"), id=call_id)
     own = found.user_id == request.principal.user_id

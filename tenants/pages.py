@@ -5,9 +5,10 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, LogoutView
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.views.decorators.http import require_POST
 from django_ratelimit.core import get_usage
 from redis.exceptions import RedisError
@@ -78,3 +79,10 @@ def switch_tenant(request: HttpRequest) -> HttpResponse:
 def frame(request: HttpRequest, page: str) -> dict[str, Any]:
     """What the top bar needs on every page inside; `page` is the one to mark in it."""
     return {"page": page, "memberships": access.memberships(request)}
+
+
+urlpatterns = [
+    path("login/", LogIn.as_view(), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("tenant/", switch_tenant, name="switch-tenant"),
+]
