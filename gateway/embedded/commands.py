@@ -1,0 +1,55 @@
+"""The command lines of Toolgate's own processes, and the environment each runs in."""
+
+import os
+import sys
+from collections.abc import Callable
+
+from gateway.embedded.child import Command
+from gateway.embedded.configuration import Configuration
+
+OWNER = "DATABASE_OWNER_URL"
+WEB = (
+    *("uvicorn", "gateway.asgi:application", "--loop", "uvloop", "--http", "httptools"),
+    *("--no-access-log", "--no-server-header", "--log-level", "warning"),
+    *("--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "75"),
+    # One process each: uvicorn would take WEB_CONCURRENCY to mean that it should start more.
+    *("--workers", "1"),
+)
+CELERY = ("celery", "-A", "gateway", "--quiet", "--skip-checks")
+WORKER = (
+    *(*CELERY, "worker", "--loglevel", "WARNING", "--pool", "threads"),
+    *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+)
+BEAT = (*CELERY, "beat", "--loglevel", "WARNING")
+# (configuration, addresses by setting, descriptor of the listening socket) → the processes to run.
+Plan = Callable[[Configuration, dict[str, str], int], list[Command]]
+
+
+def preparation(configuration: Configuration, addresses: dict[str, str]) -> Command:
+    """Sets up roles and schema and, in development, seeds; it alone holds the owner's login."""
+    return Command(
+        "setup",
+        (sys.executable, "-m", "gateway.embedded.preparation"),
+        _environment("command", addresses),
+    )
+
+
+def processes(configuration: Configuration, addresses: dict[str, str], listening: int) -> list[Command]:
+    """WEB_CONCURRENCY web processes on one listening socket, a worker and beat; none holds the owner's login."""
+    python = sys.executable, "-m"
+    known = {name: value for name, value in addresses.items() if name != OWNER}
+    proxies = configuration.trusted_proxies
+    forwarded = ("--forwarded-allow-ips", ",".join(proxies)) if proxies else ("--no-proxy-headers",)
+    web = (*python, *WEB, "--fd", str(listening), *forwarded)
+    worker = (*python, *WORKER, "--concurrency", str(configuration.worker_concurrency))
+    beat = (*python, *BEAT, "--schedule", str(configuration.data_dir / "beat-schedule"))
+    return [
+        *(Command("web", web, _environment("web", known), (listening,)) for _ in range(configuration.web_concurrency)),
+        Command("worker", worker, _environment("worker", known)),
+        Command("beat", beat, _environment("beat", known)),
+    ]
+
+
+def _environment(process: str, addresses: dict[str, str]) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if name not in {OWNER, f"{OWNER}_FILE"}}
+    return inherited | addresses | {"TOOLGATE_PROCESS": process, "PYTHONUNBUFFERED": "1"}

@@ -1,0 +1,42 @@
+"""What an embedded service writes: a file that grows over starts, and what it said since the last one."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway.embedded.processes import spawn
+
+LARGEST = 10 * 1024 * 1024
+
+
+class Log:
+    """The file `path`; a file past 10 MiB is set aside under `.1` first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.exists() and path.stat().st_size > LARGEST:
+            path.replace(path.with_suffix(path.suffix + ".1"))
+        self._start = 0
+
+    def spawn(self, command: Sequence[str | Path], **options: Any) -> subprocess.Popen[bytes]:
+        """Start `command` with its output going here; options as for processes.spawn."""
+        with self.path.open("ab") as output:
+            self._start = output.tell()
+            return spawn(command, stdout=output, stderr=output, **options)
+
+    def text(self) -> str:
+        """What was written since the last `spawn`."""
+        with self.path.open("rb") as file:
+            file.seek(self._start)
+            return file.read(LARGEST).decode(errors="replace")
+
+    def last_line(self) -> str:
+        """The last line of `text`."""
+        return last_line(self.text())
+
+
+def last_line(text: str) -> str:
+    """The last line of `text` that is not blank, or words to that effect."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
