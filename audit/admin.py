@@ -92,7 +92,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
     search_help_text = "A call's or run's id, or words in the tool's name, the username or the error"
     ordering = ["-id"]
     fieldsets = [
-        (None, {"fields": ["id", "name", "state", "tier", "tenant", "user", "line"]}),
+        (None, {"fields": ["id", "name", "outcome", "tier", "tenant", "user", "line"]}),
         ("Arguments and output", {"fields": ["arguments", "result", "effects"]}),
         ("Error", {"fields": ["error_code", "error", "error_field"]}),
         ("Gates", {"fields": ["gates"]}),
@@ -132,6 +132,11 @@ class ToolCallAdmin(ReadOnlyAdmin):
     def state(self, call: ToolCall) -> tuple[str, str]:
         """The status, or the kind of error."""
         return call.status, status_words(call)
+
+    @display(description="status")
+    def outcome(self, call: ToolCall) -> str:
+        """The status in words."""
+        return status_words(call)
 
     @display(description="display")
     def line(self, call: ToolCall) -> str:

@@ -11,11 +11,11 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
-from unfold.widgets import UnfoldAdminSelect2Widget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelect2Widget
 
 from tenants import keys
 from tenants.models import ApiKey, Membership, User
-from tenants.principal import scopes_of
+from tenants.principal import SCOPES, scopes_of
 
 
 class MembershipInline(TabularInline):  # type: ignore[misc]
@@ -56,6 +56,12 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new key for a member."""
 
     membership = _MembershipChoice(queryset=Membership.objects.none(), widget=UnfoldAdminSelect2Widget)
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, scope) for scope in sorted(frozenset().union(*SCOPES.values()))],
+        required=False,
+        help_text="None chosen: everything that the role allows.",
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
 
     class Meta:
         model = ApiKey
@@ -95,6 +101,11 @@ class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
         if obj is None:
             return ["membership", "name", "scopes", "expires_at"]
         return [*self.list_display, "created_at"]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
+        """One button: after it comes the page with the key."""
+        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return super().add_view(request, form_url, (extra_context or {}) | buttons)
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         """The list may be acted on; a key itself may only be looked at."""
