@@ -73,6 +73,7 @@ class ToolCall(models.Model):
     attempt = models.IntegerField(default=0)
     fence = models.IntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    time_limit_ms = models.IntegerField(default=30_000, help_text="What all its attempts together may take.")
     execution_time_ms = models.IntegerField(null=True)
     created_at = models.DateTimeField()
     queued_at = models.DateTimeField(null=True)

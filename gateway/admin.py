@@ -48,22 +48,22 @@ admin.site.unregister(Group)
 class AgentAdmin(ModelAdmin):  # type: ignore[misc]
     """Agents: a tenant's profiles for its chats."""
 
-    list_display = ["slug", "tenant", "name", "model", "is_default"]
-    list_filter = ["tenant", "is_default"]
-    list_select_related = ["tenant"]
-    search_fields = ["slug", "name"]
-    autocomplete_fields = ["tenant"]
-    readonly_fields = ["created_at"]
+    list_display = ("slug", "tenant", "name", "model", "is_default")
+    list_filter = ("tenant", "is_default")
+    list_select_related = ("tenant",)
+    search_fields = ("slug", "name")
+    autocomplete_fields = ("tenant",)
+    readonly_fields = ("created_at",)
 
 
 @admin.register(Tenant)
 class TenantAdmin(ModelAdmin):  # type: ignore[misc]
     """Tenants, with their members."""
 
-    list_display = ["slug", "name", "created_at"]
-    search_fields = ["slug", "name"]
-    readonly_fields = ["created_at"]
-    inlines = [MembershipInline]
+    list_display = ("slug", "name", "created_at")
+    search_fields = ("slug", "name")
+    readonly_fields = ("created_at",)
+    inlines = (MembershipInline,)
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         """A new tenant gets its default agent, as on the command line."""

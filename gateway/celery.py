@@ -12,4 +12,4 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
 app = Celery("toolgate")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["gateway"])
+app.autodiscover_tasks(["gateway", "tools"])

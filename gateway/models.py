@@ -1,6 +1,7 @@
 """Agents, conversations, and the runs that answer them."""
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -8,12 +9,15 @@ from django.db.models.functions import Now
 
 from tenants.models import Tenant, User
 
+# The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
+TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
+
 
 class Agent(models.Model):
     """A named profile: instructions, model, the tools it may use, and its budgets."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     slug = models.SlugField()
     name = models.CharField(max_length=200)
     instructions = models.TextField(blank=True)
@@ -44,8 +48,8 @@ class Conversation(models.Model):
     """A user's thread of messages; seen by that user only."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     title = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
@@ -76,26 +80,24 @@ class Run(models.Model):
     OPEN = ("queued", "in_progress", "requires_action")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs", **TIED)
     message_id = models.UUIDField(help_text="The assistant's message that this run writes.")
-    role = models.TextField(help_text="The user's role when the run began.")
-    agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+")
+    agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+", **TIED)
+    profile = models.JSONField(help_text="The agent's instructions, tools and budgets when the run began.")
     model = models.TextField()
-    status = models.TextField(choices=Status.choices, default=Status.QUEUED)
+    status = models.TextField(choices=Status.choices, db_default="queued")
     incomplete_reason = models.TextField(null=True)
     error_code = models.TextField(null=True)
     error_message = models.TextField(null=True)
     error_status = models.IntegerField(null=True, help_text="The HTTP status that the client was or will be answered.")
-    turn = models.IntegerField(default=1, help_text="The turn being asked for, from 1.")
-    turn_attempt = models.IntegerField(default=1, help_text="How often that turn has been asked for.")
-    input_tokens = models.BigIntegerField(default=0)
-    output_tokens = models.BigIntegerField(default=0)
-    turns = models.IntegerField(default=0, help_text="Turns that the model has answered.")
-    fence = models.IntegerField(default=1)
+    input_tokens = models.BigIntegerField(db_default=0)
+    output_tokens = models.BigIntegerField(db_default=0)
+    turns = models.IntegerField(db_default=0, help_text="Turns that the model has answered.")
+    fence = models.IntegerField(db_default=1)
     lease_until = models.DateTimeField(null=True)
-    spent_ms = models.BigIntegerField(default=0, help_text="Active time before `resumed_at`.")
+    spent_ms = models.BigIntegerField(db_default=0, help_text="Active time before `resumed_at`.")
     resumed_at = models.DateTimeField(null=True, help_text="Since when the clock runs; empty while it stands still.")
     idempotency_key = models.TextField(null=True)
     request_hash = models.BinaryField(null=True)
@@ -136,10 +138,10 @@ class Message(models.Model):
         ASSISTANT = "assistant"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages", **TIED)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages", **TIED)
     role = models.TextField(choices=Author.choices)
     content = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
@@ -157,17 +159,17 @@ class Turn(models.Model):
     """One answer of the model within a run; its tool calls are rows of `tool_calls` with the same number."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="answered_turns")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="answered_turns", **TIED)
     number = models.IntegerField()
-    attempt = models.IntegerField(default=1)
+    attempt = models.IntegerField(help_text="Which asking of this turn was answered; grows with every asking anew.")
     text = models.TextField()
-    calls = models.IntegerField(default=0)
+    calls = models.IntegerField(db_default=0)
     finish_reason = models.TextField()
-    input_tokens = models.BigIntegerField(default=0)
-    output_tokens = models.BigIntegerField(default=0)
-    latency_ms = models.IntegerField(default=0)
+    input_tokens = models.BigIntegerField(db_default=0)
+    output_tokens = models.BigIntegerField(db_default=0)
+    latency_ms = models.IntegerField(db_default=0)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

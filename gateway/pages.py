@@ -20,7 +20,6 @@ from audit.templatetags.audit_text import words
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.access import SignedInRequest, signed_in
 from tenants.pages import frame
-from tenants.principal import Principal
 
 CONVERSATIONS = 40
 RUNS = 30

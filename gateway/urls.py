@@ -1,0 +1,41 @@
+"""Every address of the house."""
+
+from django.contrib import admin
+from django.contrib.auth.views import LogoutView
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+from audit import pages as audit_pages
+from gateway import health, pages
+from gateway.api import chat, conversations, history, tools
+from tenants import pages as tenant_pages
+
+api = [
+    path("chat", chat.ChatView.as_view()),
+    path("runs/<uuid:run_id>", chat.RunDetailView.as_view()),
+    path("runs/<uuid:run_id>/events", chat.RunEventsView.as_view()),
+    path("runs/<uuid:run_id>/cancel", chat.RunCancelView.as_view()),
+    path("runs/<uuid:run_id>/trace", chat.RunTraceView.as_view()),
+    path("conversations/", conversations.ConversationListView.as_view()),
+    path("conversations/<uuid:id>/", conversations.ConversationDetailView.as_view()),
+    path("conversations/<uuid:id>/messages/", conversations.MessageListView.as_view()),
+    path("tools/", tools.ToolListView.as_view()),
+    path("tools/<str:name>/access", tools.ToolAccessView.as_view()),
+    path("tool-calls/", history.ToolCallListView.as_view()),
+    path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view()),
+    path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view()),
+]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", pages.chat, name="chat"),
+    path("history/", audit_pages.history, name="history"),
+    path("history/<uuid:call_id>/", audit_pages.detail, name="history-detail"),
+    path("accounts/login/", tenant_pages.LogIn.as_view(), name="login"),
+    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/tenant/", tenant_pages.switch_tenant, name="switch-tenant"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include(api)),
+    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs/", SpectacularSwaggerSplitView.as_view(), name="docs"),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+]

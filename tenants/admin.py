@@ -23,8 +23,8 @@ class MembershipInline(TabularInline):  # type: ignore[misc]
 
     model = Membership
     extra = 0
-    autocomplete_fields = ["user", "tenant"]
-    readonly_fields = ["created_at"]
+    autocomplete_fields = ("user", "tenant")
+    readonly_fields = ("created_at",)
 
 
 @admin.register(User)
@@ -34,17 +34,17 @@ class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
-    list_display = ["username", "email", "is_active", "is_superuser", "last_login"]
-    list_filter = ["is_active", "is_superuser"]
-    search_fields = ["username", "email"]
-    readonly_fields = ["last_login", "date_joined"]
+    list_display = ("username", "email", "is_active", "is_superuser", "last_login")
+    list_filter = ("is_active", "is_superuser")
+    search_fields = ("username", "email")
+    readonly_fields = ("last_login", "date_joined")
     filter_horizontal = ()
-    fieldsets = [
+    fieldsets = (
         (None, {"fields": ["username", "password", "email"]}),
         ("Access", {"fields": ["is_active", "is_staff", "is_superuser"]}),
         ("Dates", {"fields": ["last_login", "date_joined"]}),
-    ]
-    inlines = [MembershipInline]
+    )
+    inlines = (MembershipInline,)
 
 
 class _MembershipChoice(forms.ModelChoiceField):
@@ -65,7 +65,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = ApiKey
-        fields = ["name", "scopes", "expires_at"]
+        fields = ("name", "scopes", "expires_at")
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -86,11 +86,11 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
     """Keys are made, shown once, and revoked; nothing else about them can change."""
 
-    list_display = ["prefix", "name", "user", "tenant", "scopes", "expires_at", "last_used_at", "revoked_at"]
-    list_filter = ["tenant"]
-    list_select_related = ["tenant", "user"]
-    search_fields = ["prefix", "name", "user__username"]
-    actions = ["revoke"]
+    list_display = ("prefix", "name", "user", "tenant", "scopes", "expires_at", "last_used_at", "revoked_at")
+    list_filter = ("tenant",)
+    list_select_related = ("tenant", "user")
+    search_fields = ("prefix", "name", "user__username")
+    actions = ("revoke",)
 
     def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
         """Only a new key has a form."""

@@ -1,48 +1,20 @@
-"""Which scope a view asks for, and the walls it runs within."""
+"""Which scope a view asks for."""
 
-from contextlib import ExitStack
 from typing import Any
 
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from tenants import scoping
 from tenants.principal import Principal
 
 
 class HasScope(BasePermission):
     """The principal's scopes hold the one that the view names in `scope`."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: Any) -> bool:
         """False becomes 401 without a principal and 403 with one."""
         principal = request.user
         if not isinstance(principal, Principal):
             return False
-        self.message = f"This needs the scope {view.scope}."  # type: ignore[attr-defined]
-        return view.scope in principal.scopes  # type: ignore[attr-defined]
-
-
-class WithinTenant(APIView):
-    """A REST view whose ORM queries run inside the caller's walls, in one transaction."""
-
-    scope = "history:read"
-    _walls: ExitStack
-
-    @property
-    def principal(self) -> Principal:
-        """Who is asking."""
-        principal = self.request.user
-        assert isinstance(principal, Principal)
-        return principal
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate and authorise, then put up the walls."""
-        super().initial(request, *args, **kwargs)
-        self._walls.enter_context(scoping.scope(self.principal.tenant_id, self.principal.user_id))
-
-    def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Take the walls down again whatever happened."""
-        with ExitStack() as self._walls:
-            return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]
+        self.message = f"This needs the scope {view.scope}."
+        return view.scope in principal.scopes

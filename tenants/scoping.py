@@ -7,7 +7,7 @@ views take `scope(...)`, over Django's connection. Never keep either open across
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, LiteralString, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -89,8 +89,12 @@ async def transaction(scope: Scope) -> AsyncIterator[Connection]:
     try:
         yield held
         await held.execute("COMMIT")
+    except BaseException:
+        with suppress(psycopg.OperationalError):
+            await held.rollback()
+        raise
     finally:
-        # The pool rolls back what was left open, and replaces what broke.
+        # The pool replaces what broke.
         await connections_of.putconn(held)
 
 

@@ -10,20 +10,20 @@ from tools.models import Grant, ToolSetting
 class ToolSettingAdmin(ModelAdmin):  # type: ignore[misc]
     """Whether a tenant lets a tool be called, and how often."""
 
-    list_display = ["tool_name", "tenant", "enabled", "rate"]
-    list_filter = ["tenant", "enabled"]
-    list_select_related = ["tenant"]
-    search_fields = ["tool_name"]
-    autocomplete_fields = ["tenant"]
+    list_display = ("tool_name", "tenant", "enabled", "rate")
+    list_filter = ("tenant", "enabled")
+    list_select_related = ("tenant",)
+    search_fields = ("tool_name",)
+    autocomplete_fields = ("tenant",)
 
 
 @admin.register(Grant)
 class GrantAdmin(ModelAdmin):  # type: ignore[misc]
     """Who may, or may not, use a tool whatever their role allows."""
 
-    list_display = ["tool_name", "tenant", "effect", "user", "role", "created_at"]
-    list_filter = ["tenant", "effect", "role"]
-    list_select_related = ["tenant", "user"]
-    search_fields = ["tool_name", "user__username"]
-    autocomplete_fields = ["tenant", "user"]
-    readonly_fields = ["created_at"]
+    list_display = ("tool_name", "tenant", "effect", "user", "role", "created_at")
+    list_filter = ("tenant", "effect", "role")
+    list_select_related = ("tenant", "user")
+    search_fields = ("tool_name", "user__username")
+    autocomplete_fields = ("tenant", "user")
+    readonly_fields = ("created_at",)

@@ -23,11 +23,18 @@ _REFUSED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def parse(raw: str) -> dict[str, Any]:
-    """The JSON object in `raw` ("" is {}, which models send to a tool without parameters).
+    """The JSON object in `raw`; raises ToolValidationError, and nothing else, for anything but one."""
+    value = read(raw)
+    require_object(value)
+    return value  # type: ignore[no-any-return]
 
-    Raises ToolValidationError, and nothing else, for text that is not one JSON object; over MAX_BYTES; deeper than
-    MAX_DEPTH; with a key twice in an object; with a number that JSON cannot carry exactly; or with a control character
-    other than newline and tab, or a lone surrogate, in a string or key. Its `field` is a dotted path, "tags.0".
+
+def read(raw: str) -> Any:
+    """The JSON value in `raw` ("" is {}, which models send to a tool without parameters).
+
+    Raises ToolValidationError, and nothing else, for text that is not JSON; over MAX_BYTES; deeper than MAX_DEPTH;
+    with a key twice in an object; with a number that JSON cannot carry exactly; or with a control character other
+    than newline and tab, or a lone surrogate, in a string or key. Its `field` is a dotted path, "tags.0".
     """
     if len(raw) > MAX_BYTES or (not raw.isascii() and len(raw.encode("utf-8", "surrogatepass")) > MAX_BYTES):
         raise ToolValidationError(f"The arguments are larger than {MAX_BYTES:,} bytes; send less.")
@@ -39,10 +46,14 @@ def parse(raw: str) -> dict[str, Any]:
         raise ToolValidationError(f"The arguments are not valid JSON: {_words(error)}.") from None
     except RecursionError:
         raise _too_deep() from None
+    _check(value if isinstance(value, dict | list) else [value])
+    return value
+
+
+def require_object(value: Any) -> None:
+    """Raises ToolValidationError when a JSON value is no object."""
     if not isinstance(value, dict):
         raise ToolValidationError(f"The arguments must be a JSON object, not {_kind(value)}.")
-    _check(value)
-    return value
 
 
 def shown(name: str) -> str:
@@ -88,7 +99,7 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _check(value: dict[str, Any]) -> None:
+def _check(value: dict[str, Any] | list[Any]) -> None:
     """Refuse what is JSON but cannot be stored or shown, and what is nested too deeply."""
     # A loop and not a recursion: whatever calls this may already be deep in the stack.
     branches: list[tuple[Any, str, int]] = [(value, "", 1)]

@@ -16,7 +16,7 @@ class ToolSetting(models.Model):
     """A tenant's own word on one tool: whether it may be called at all, and how often."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     tool_name = models.CharField(max_length=64)
     enabled = models.BooleanField(default=True)
     rate = models.CharField(
@@ -42,7 +42,7 @@ class Grant(models.Model):
         DENY = "deny"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     tool_name = models.CharField(max_length=64, help_text='A tool\'s name, or "*" for every tool.')
     effect = models.CharField(max_length=8, choices=Effect.choices, default=Effect.ALLOW)
     user = models.ForeignKey(User, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
@@ -62,7 +62,7 @@ class Note(models.Model):
     """A note that a user's model saved; seen by that user only."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     title = models.TextField()
     content = models.TextField()
@@ -96,7 +96,7 @@ class Task(models.Model):
         HIGH = "high"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
     title = models.TextField()
     due_date = models.DateTimeField(null=True, blank=True)

@@ -91,6 +91,10 @@ class Migration(migrations.Migration):
                         ("attempt", models.IntegerField(default=0)),
                         ("fence", models.IntegerField(default=0)),
                         ("lease_until", models.DateTimeField(null=True)),
+                        (
+                            "time_limit_ms",
+                            models.IntegerField(default=30000, help_text="What all its attempts together may take."),
+                        ),
                         ("execution_time_ms", models.IntegerField(null=True)),
                         ("created_at", models.DateTimeField()),
                         ("queued_at", models.DateTimeField(null=True)),
@@ -152,6 +156,7 @@ class Migration(migrations.Migration):
                 attempt integer NOT NULL DEFAULT 0,
                 fence integer NOT NULL DEFAULT 0,
                 lease_until timestamptz,
+                time_limit_ms integer NOT NULL DEFAULT 30000,
                 execution_time_ms integer,
                 created_at timestamptz NOT NULL DEFAULT now(),
                 queued_at timestamptz,
@@ -266,13 +271,8 @@ class Migration(migrations.Migration):
                 WHERE c.id = held.id AND c.fence = held.fence AND c.status IN ('claimed', 'running')
                 RETURNING c.id
             $$;
-            -- Which of these calls are final: the one query that makes a lost hint good.
-            CREATE FUNCTION final_calls(ids uuid[]) RETURNS SETOF uuid
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT id FROM tool_calls WHERE id = ANY (ids) AND status IN ('success', 'error')
-            $$;
-            REVOKE EXECUTE ON FUNCTION renew_call_leases, final_calls FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION renew_call_leases, final_calls TO toolgate_app;
+            REVOKE EXECUTE ON FUNCTION renew_call_leases FROM PUBLIC;
+            GRANT EXECUTE ON FUNCTION renew_call_leases TO toolgate_app;
             """,
             rls.wall("ledger_entries"),
             rls.grant("ledger_entries", app="SELECT, INSERT", system="SELECT", operator="SELECT"),

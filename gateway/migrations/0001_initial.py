@@ -47,7 +47,10 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
                     ),
                 ),
             ],
@@ -66,13 +69,19 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
                     ),
                 ),
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -86,7 +95,10 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ("message_id", models.UUIDField(help_text="The assistant's message that this run writes.")),
-                ("role", models.TextField(help_text="The user's role when the run began.")),
+                (
+                    "profile",
+                    models.JSONField(help_text="The agent's instructions, tools and budgets when the run began."),
+                ),
                 ("model", models.TextField()),
                 (
                     "status",
@@ -100,7 +112,7 @@ class Migration(migrations.Migration):
                             ("failed", "Failed"),
                             ("cancelled", "Cancelled"),
                         ],
-                        default="queued",
+                        db_default="queued",
                     ),
                 ),
                 ("incomplete_reason", models.TextField(null=True)),
@@ -112,14 +124,12 @@ class Migration(migrations.Migration):
                         help_text="The HTTP status that the client was or will be answered.", null=True
                     ),
                 ),
-                ("turn", models.IntegerField(default=1, help_text="The turn being asked for, from 1.")),
-                ("turn_attempt", models.IntegerField(default=1, help_text="How often that turn has been asked for.")),
-                ("input_tokens", models.BigIntegerField(default=0)),
-                ("output_tokens", models.BigIntegerField(default=0)),
-                ("turns", models.IntegerField(default=0, help_text="Turns that the model has answered.")),
-                ("fence", models.IntegerField(default=1)),
+                ("input_tokens", models.BigIntegerField(db_default=0)),
+                ("output_tokens", models.BigIntegerField(db_default=0)),
+                ("turns", models.IntegerField(db_default=0, help_text="Turns that the model has answered.")),
+                ("fence", models.IntegerField(db_default=1)),
                 ("lease_until", models.DateTimeField(null=True)),
-                ("spent_ms", models.BigIntegerField(default=0, help_text="Active time before `resumed_at`.")),
+                ("spent_ms", models.BigIntegerField(db_default=0, help_text="Active time before `resumed_at`.")),
                 (
                     "resumed_at",
                     models.DateTimeField(
@@ -133,25 +143,40 @@ class Migration(migrations.Migration):
                 (
                     "agent",
                     models.ForeignKey(
-                        null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="+", to="gateway.agent"
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="gateway.agent",
                     ),
                 ),
                 (
                     "conversation",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="gateway.conversation"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="runs",
+                        to="gateway.conversation",
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
                     ),
                 ),
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -170,25 +195,39 @@ class Migration(migrations.Migration):
                 (
                     "conversation",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="gateway.conversation"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="gateway.conversation",
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
                     ),
                 ),
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
                 (
                     "run",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="messages", to="gateway.run"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="messages",
+                        to="gateway.run",
                     ),
                 ),
             ],
@@ -202,30 +241,45 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ("number", models.IntegerField()),
-                ("attempt", models.IntegerField(default=1)),
+                (
+                    "attempt",
+                    models.IntegerField(
+                        help_text="Which asking of this turn was answered; grows with every asking anew."
+                    ),
+                ),
                 ("text", models.TextField()),
-                ("calls", models.IntegerField(default=0)),
+                ("calls", models.IntegerField(db_default=0)),
                 ("finish_reason", models.TextField()),
-                ("input_tokens", models.BigIntegerField(default=0)),
-                ("output_tokens", models.BigIntegerField(default=0)),
-                ("latency_ms", models.IntegerField(default=0)),
+                ("input_tokens", models.BigIntegerField(db_default=0)),
+                ("output_tokens", models.BigIntegerField(db_default=0)),
+                ("latency_ms", models.IntegerField(db_default=0)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "run",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="answered_turns", to="gateway.run"
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="answered_turns",
+                        to="gateway.run",
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
                     ),
                 ),
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -315,6 +369,17 @@ class Migration(migrations.Migration):
             $$;
             REVOKE EXECUTE ON FUNCTION renew_run_leases FROM PUBLIC;
             GRANT EXECUTE ON FUNCTION renew_run_leases TO toolgate_app;
+
+            -- A mark for each run, which changes when the run or one of its calls does: the one query that a process
+            -- asks every 2 s about all the runs it waits for, in case a hint was lost.
+            CREATE FUNCTION run_marks(ids uuid[]) RETURNS TABLE (id uuid, mark text)
+                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+                SELECT r.id, concat_ws(' ', r.status, r.fence, r.turns, (
+                    SELECT string_agg(left(c.status, 2), '' ORDER BY c.id) FROM tool_calls c WHERE c.run_id = r.id))
+                FROM runs r WHERE r.id = ANY (ids)
+            $$;
+            REVOKE EXECUTE ON FUNCTION run_marks FROM PUBLIC;
+            GRANT EXECUTE ON FUNCTION run_marks TO toolgate_app;
             """,
             rls.grant(
                 "django_session",

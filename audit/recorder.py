@@ -1,0 +1,233 @@
+"""The only writer of `tool_calls` and `ledger_entries`.
+
+A call's transitions, each a compare-and-set in the caller's transaction:
+
+    (new) → proposed | queued | error  propose   ledger: proposed, and settled when refused
+    proposed → queued                enqueue     when the calls before it in the turn are final
+    queued → claimed                 claim       takes a lease and raises the fence
+    claimed → running                start       commit it before the first byte of a side effect leaves
+    claimed, running → success|error settle      ledger: settled
+    claimed, running → queued        requeue     the fence stays: the next claim raises it
+    proposed, awaiting_approval, queued → error  withdraw   ledger: settled
+
+A transition that finds another status or a newer fence changes nothing and says so.
+"""
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from audit import ledger
+from audit.models import Status
+
+Connection = psycopg.AsyncConnection[dict[str, Any]]
+Row = dict[str, Any]
+
+_COLUMNS = (
+    "id tenant_id user_id conversation_id message_id run_id turn position tool_name tier input input_raw params_hash "
+    "decision status error_code error_message error_field display time_limit_ms row_key created_at queued_at finished_at"
+).split()
+# What a call's row holds until it has run.
+_BLANK: Row = {
+    **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
+    "side_effects": [],
+    "attempt": 0,
+    "fence": 0,
+}
+_INSERT_CALL = (
+    f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
+)
+_INSERT_ENTRY = "INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment) VALUES (%s, %s, %s, %s, %s)"
+_ENQUEUE = "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
+_CLAIM = """
+    UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
+        lease_until = now() + make_interval(secs => %s)
+    WHERE id = %s AND status = 'queued' RETURNING *"""
+_START = """
+    UPDATE tool_calls SET status = 'running', started_at = coalesce(started_at, clock_timestamp())
+    WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING id"""
+_REQUEUE = """
+    UPDATE tool_calls SET status = 'queued', lease_until = NULL, queued_at = now()
+    WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id"""
+_SETTLE = """
+    WITH settled AS (
+        UPDATE tool_calls SET status = %(status)s, error_code = %(error_code)s, error_message = %(error_message)s,
+            error_field = %(error_field)s, output = %(output)s, output_bytes = %(output_bytes)s,
+            output_hash = %(output_hash)s, display = %(display)s, side_effects = %(side_effects)s,
+            execution_time_ms = %(execution_time_ms)s, finished_at = %(finished_at)s, lease_until = NULL
+        WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s RETURNING tenant_id, id)
+    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
+    SELECT tenant_id, id, 'settled', %(version)s, %(commitment)s FROM settled RETURNING call_id"""
+_OPEN = """
+    SELECT * FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
+    ORDER BY id FOR UPDATE"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call failed or was refused: `code` as in the contract, `message` for the model and the client."""
+
+    code: str
+    message: str
+    field: str | None = None
+    display: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call as the gates left it: to be queued, or with the `refusal` that ends it at once."""
+
+    id: uuid.UUID
+    position: int
+    tool_name: str
+    tier: str | None
+    input: Any
+    input_raw: str | None
+    params_hash: str | None
+    decision: list[dict[str, Any]]
+    time_limit_ms: int
+    refusal: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call that was claimed or withdrawn."""
+
+    failure: Failure | None = None
+    output: Any = None
+    output_bytes: int | None = None
+    output_hash: str | None = None
+    display: str = ""
+    side_effects: list[dict[str, str]] = field(default_factory=list)
+    execution_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the tenant a turn's calls belong."""
+
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    conversation_id: uuid.UUID
+    message_id: uuid.UUID
+    run_id: uuid.UUID
+    turn: int
+
+
+async def propose(
+    connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
+) -> list[Row]:
+    """Write a turn's calls with their first ledger entries: refused ones final, those in `queued` queued.
+
+    Returns their rows, as far as a call has any columns before it runs.
+    """
+    now = datetime.now(UTC)
+    rows: list[Row] = []
+    entries: list[tuple[Any, ...]] = []
+    for call in calls:
+        row = _row(place, call, now, call.id in queued)
+        entries.append(ledger.entry(row, ledger.proposed(row)))
+        if call.refusal is not None:
+            entries.append(ledger.entry(row, ledger.settled(row)))
+        rows.append(row)
+    adapted = [row | {"input": _json(row["input"]), "decision": Jsonb(row["decision"])} for row in rows]
+    if len(calls) == 1:
+        await connection.execute(_INSERT_CALL.encode(), adapted[0])
+        for entry in entries:
+            await connection.execute(_INSERT_ENTRY, entry)
+    else:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_INSERT_CALL.encode(), adapted)
+            await cursor.executemany(_INSERT_ENTRY, entries)
+    return rows
+
+
+def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
+    refusal = call.refusal
+    unrefused = Status.QUEUED if queued else Status.PROPOSED
+    return {
+        **_BLANK,
+        **{name: getattr(place, name) for name in Place.__slots__},
+        **{name: getattr(call, name) for name in NewCall.__slots__ if name != "refusal"},
+        "status": Status.ERROR.value if refusal else unrefused.value,
+        "error_code": refusal and refusal.code,
+        "error_message": refusal and refusal.message,
+        "error_field": refusal and refusal.field,
+        "display": refusal.display if refusal else "",
+        "row_key": os.urandom(32),
+        "created_at": now,
+        "queued_at": now if queued and not refusal else None,
+        "finished_at": now if refusal else None,
+    }
+
+
+def _json(value: Any) -> Jsonb | None:
+    return None if value is None else Jsonb(value)
+
+
+async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUID]:
+    """Queue proposed calls, whose turn it is; returns those that were still waiting for it."""
+    return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
+
+
+async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> Row | None:
+    """Take a queued call: its row, with the new fence; None when it is not queued (any more)."""
+    return await (await connection.execute(_CLAIM, [lease_seconds, call_id])).fetchone()
+
+
+async def start(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
+    """Mark a claimed call as running; False when the claim was lost."""
+    return await _changed(connection, _START, call_id, fence)
+
+
+async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
+    """Give a claimed or running call back to the queue; False when the claim was lost."""
+    return await _changed(connection, _REQUEUE, call_id, fence)
+
+
+async def _changed(connection: Connection, statement: str, call_id: uuid.UUID, fence: int) -> bool:
+    return await (await connection.execute(statement.encode(), [call_id, fence])).fetchone() is not None
+
+
+async def settle(connection: Connection, call: Row, outcome: Outcome) -> bool:
+    """End a claimed or running call under the fence in its row; False, and no trace, when the claim was lost."""
+    return await _settle(connection, call, outcome, [Status.CLAIMED, Status.RUNNING])
+
+
+async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
+    """End the run's calls that nobody has begun; returns their ids."""
+    waiting = await (await connection.execute(_OPEN, [run_id])).fetchall()
+    unbegun = [Status.PROPOSED, Status.AWAITING_APPROVAL, Status.QUEUED]
+    outcome = Outcome(failure=failure, display=failure.display)
+    return [call["id"] for call in waiting if await _settle(connection, call, outcome, unbegun)]
+
+
+async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: list[Status]) -> bool:
+    failure = outcome.failure
+    values: Row = {
+        "id": call["id"],
+        "from": [status.value for status in sources],
+        "fence": call["fence"],
+        "status": Status.ERROR.value if failure else Status.SUCCESS.value,
+        "error_code": failure and failure.code,
+        "error_message": failure and failure.message,
+        "error_field": failure and failure.field,
+        "output_bytes": outcome.output_bytes,
+        "output_hash": outcome.output_hash,
+        "display": outcome.display,
+        "side_effects": outcome.side_effects,
+        "attempt": call["attempt"],
+        "execution_time_ms": outcome.execution_time_ms,
+        "finished_at": datetime.now(UTC),
+        "version": ledger.VERSION,
+    }
+    values["commitment"] = ledger.commitment(call["row_key"], ledger.settled(values))
+    # JSON null is an output too; only a call without any output leaves the column empty.
+    values["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
+    values["side_effects"] = Jsonb(outcome.side_effects)
+    return await (await connection.execute(_SETTLE, values)).fetchone() is not None

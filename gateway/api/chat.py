@@ -1,0 +1,157 @@
+"""`POST /api/v1/chat`, and the runs that it begins."""
+
+import uuid
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway import events, prompts, records, runs
+from gateway.api import answers, parsing, problems, serializers
+from gateway.api.asynchronous import AsyncView
+from gateway.api.rendering import JSONParser, JSONRenderer
+from gateway.view import RunView, call_body
+from tenants.scoping import transaction
+
+_STREAM = OpenApiResponse(OpenApiTypes.STR, description="Server-sent events; see docs/api.md.")
+
+
+class EventStreamRenderer(JSONRenderer):
+    """Lets a client accept `text/event-stream`; the stream itself is written by `answers.stream`."""
+
+    media_type = parsing.EVENT_STREAM
+    format = "events"
+
+
+def whole(view: RunView) -> Response:
+    """The answer for a run at rest."""
+    status, body, headers = answers.whole(view)
+    content_type = problems.CONTENT_TYPE if status >= 400 else None
+    return Response(body, status, headers=headers, content_type=content_type)
+
+
+def streaming(view: AsyncView, run: RunView, last_event_id: str = "") -> StreamingHttpResponse:
+    """The run's events from the beginning, or after the last one that the client has."""
+    content = answers.stream(view.walls, run, events.position(last_event_id))
+    return StreamingHttpResponse(content, content_type=parsing.EVENT_STREAM, headers=answers.STREAM_HEADERS)
+
+
+class ChatView(AsyncView):
+    """Ask the model, with tools."""
+
+    parser_classes = [JSONParser]
+    renderer_classes = [JSONRenderer, EventStreamRenderer]
+
+    @extend_schema(
+        operation_id="chat",
+        request=serializers.ChatRequest,
+        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        responses={
+            200: serializers.RunBody,
+            202: serializers.RunBody,
+            (200, parsing.EVENT_STREAM): _STREAM,
+            **{(status, problems.CONTENT_TYPE): serializers.Problem for status in (400, 401, 403, 404, 409, 413, 422, 429, 502)},
+        },
+    )
+    async def post(self, request: Request) -> HttpResponseBase:
+        """Begin a run and answer when it is over, or stream it."""
+        body = await sync_to_async(_body)(request)
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        parsed = parsing.chat(body, headers)
+        run = await runs.begin(self.principal, parsed.request)
+        if parsed.request.streams:
+            return streaming(self, run)
+        await runs.until_final(self.walls, run)
+        return whole(run)
+
+
+def _body(request: Request) -> bytes:
+    length = request.headers.get("Content-Length") or "0"
+    if length.isdigit() and int(length) > parsing.MAX_BODY_BYTES:
+        raise parsing.too_large()
+    return request._request.read(parsing.MAX_BODY_BYTES + 1)
+
+
+_PROBLEMS = {(status, problems.CONTENT_TYPE): serializers.Problem for status in (401, 403, 404)}
+
+
+class RunDetailView(AsyncView):
+    """A run at any time."""
+
+    @extend_schema(operation_id="run", responses={200: serializers.RunBody, **_PROBLEMS})
+    async def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        """The run as it is now; a failed one too is a 200 here."""
+        return Response(answers.body(await runs.look(self.walls, run_id)))
+
+
+class RunEventsView(AsyncView):
+    """A run as events, live and replayed."""
+
+    renderer_classes = [EventStreamRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="run_events",
+        parameters=[OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER)],
+        responses={(200, parsing.EVENT_STREAM): _STREAM, **_PROBLEMS},
+    )
+    async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
+        """All events from the beginning, or those after `Last-Event-ID`, to the run's end."""
+        run = await runs.look(self.walls, run_id)
+        return streaming(self, run, request.headers.get("Last-Event-ID", ""))
+
+
+class RunCancelView(AsyncView):
+    """The end of a run from outside."""
+
+    @extend_schema(operation_id="run_cancel", request=None, responses={200: serializers.RunBody, **_PROBLEMS})
+    async def post(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Cancel the run; one that is over stays as it is."""
+        return Response(answers.body(await runs.cancel(self.walls, run_id)))
+
+
+class RunTraceView(AsyncView):
+    """What happened in a run, turn by turn."""
+
+    @extend_schema(operation_id="run_trace", responses={200: OpenApiTypes.OBJECT, **_PROBLEMS})
+    async def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
+        run = await runs.look(self.walls, run_id)
+        async with transaction(self.walls) as connection:
+            turns = await records.turns(connection, run_id)
+            calls = await records.calls(connection, run_id)
+        limit = run.row["profile"]["max_result_bytes"]
+        trace = [_turn(turn, [call for call in calls if call["turn"] == turn["number"]], limit) for turn in turns]
+        whole = answers.body(run)
+        shown = {name: whole[name] for name in ("run_id", "conversation_id", "status", "model", "usage", "error")}
+        return Response({**shown, "tool_trace": trace})
+
+
+def _turn(turn: dict[str, Any], calls: list[dict[str, Any]], limit: int) -> dict[str, Any]:
+    return {
+        "turn": turn["number"],
+        "text": turn["text"],
+        "finish_reason": turn["finish_reason"],
+        "latency_ms": turn["latency_ms"],
+        "usage": {"input_tokens": turn["input_tokens"], "output_tokens": turn["output_tokens"]},
+        "tool_calls": [
+            {
+                **call_body(call),
+                "arguments": call["input"] if call["input_raw"] is None else call["input_raw"],
+                "result": _told(call, limit),
+                "latency_ms": call["execution_time_ms"],
+                "attempt": call["attempt"],
+                "decision": call["decision"],
+            }
+            for call in calls
+        ],
+    }
+
+
+def _told(call: dict[str, Any], limit: int) -> Any:
+    return orjson.loads(prompts.result(call, limit)) if call["status"] in ("success", "error") else None

@@ -1,0 +1,78 @@
+"""The user's conversations over REST."""
+
+import uuid
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework import generics
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import CursorPagination
+
+from gateway.api import serializers
+from gateway.api.pagination import Pages
+from gateway.errors import ConversationBusy
+from gateway.models import Conversation, Message, Run
+from tenants.views import WithinTenant
+
+
+class _ByUpdate(Pages):
+    ordering = "-updated_at"
+
+
+class _ByCreation(Pages):
+    ordering = "created_at"
+
+
+class _Conversations(WithinTenant, generics.GenericAPIView[Conversation]):
+    """The caller's own; row-level security shows no others, and the filter says so once more."""
+
+    scope = "chat"
+    serializer_class = serializers.ConversationSerializer
+    pagination_class: type[CursorPagination] = _ByUpdate
+    lookup_field = "id"
+    queryset = Conversation.objects.all()
+
+    def get_queryset(self) -> QuerySet[Conversation]:
+        """The caller's own conversations."""
+        if getattr(self, "swagger_fake_view", False):
+            return Conversation.objects.none()
+        return Conversation.objects.filter(user_id=self.principal.user_id)
+
+
+class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversation]):
+    """Conversations, last used first; a new empty one."""
+
+    def perform_create(self, serializer: Any) -> None:
+        """A conversation of the caller's."""
+        serializer.save(tenant_id=self.principal.tenant_id, user_id=self.principal.user_id)
+
+
+class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIView[Conversation]):
+    """One conversation: read, rename, delete."""
+
+    http_method_names = ["get", "patch", "delete", "head", "options"]
+
+    def perform_destroy(self, instance: Conversation) -> None:
+        """Its messages and runs go with it, its tool calls stay in the audit log; not while a run is open."""
+        if instance.runs.filter(status__in=Run.OPEN).exists():
+            raise ConversationBusy
+        instance.delete()
+
+
+class MessageListView(WithinTenant, generics.ListAPIView[Message]):
+    """A conversation's messages, oldest first."""
+
+    scope = "chat"
+    serializer_class = serializers.MessageSerializer
+    pagination_class = _ByCreation
+    filter_backends: list[Any] = []
+    queryset = Message.objects.all()
+
+    def get_queryset(self) -> QuerySet[Message]:
+        """404 for a conversation that is not the caller's."""
+        if getattr(self, "swagger_fake_view", False):
+            return Message.objects.none()
+        conversation_id: uuid.UUID = self.kwargs["id"]
+        if not Conversation.objects.filter(id=conversation_id, user_id=self.principal.user_id).exists():
+            raise NotFound("There is no such conversation of yours.")
+        return Message.objects.filter(conversation_id=conversation_id, user_id=self.principal.user_id)

@@ -1,0 +1,85 @@
+"""The tools that the caller may use, over REST."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway import records
+from gateway.api.asynchronous import AsyncView
+from gateway.errors import InvalidRequest, NoSuchAgent
+from tenants.scoping import transaction
+from tools import definitions, pipeline, policy
+from tools.gates import Caller
+from tools.policy import Policy
+from tools.registry import registry
+
+STYLES = {
+    "openai": definitions.openai,
+    "anthropic": definitions.anthropic,
+    "gemini": definitions.gemini,
+    "mcp": definitions.mcp,
+}
+_AGENT = OpenApiParameter("agent", str, description="An agent's slug; default: the tenant's default agent.")
+
+
+class _ToolsView(AsyncView):
+    scope = "tools:read"
+
+    async def policy(self, request: Request) -> Policy:
+        """The caller's policy under the agent that the query names."""
+        agent = request.query_params.get("agent")
+        async with transaction(self.walls) as connection:
+            row = None if agent and "\x00" in agent else await records.context(connection, self.walls.user_id, agent)
+        if row is None or row["agent_id"] is None:
+            raise NoSuchAgent(agent)
+        return policy.from_row(row, row["tools"])
+
+
+class ToolListView(_ToolsView):
+    """The caller's tools."""
+
+    @extend_schema(
+        operation_id="tools",
+        parameters=[OpenApiParameter("style", str, enum=list(STYLES)), _AGENT],
+        responses=OpenApiTypes.OBJECT,
+    )
+    async def get(self, request: Request) -> Response:
+        """Name, description, parameters, tier and rate limit of each; or with `?style=` a provider's definitions."""
+        rights = await self.policy(request)
+        offered = pipeline.offered(rights)
+        style = request.query_params.get("style")
+        if style is not None:
+            if style not in STYLES:
+                raise InvalidRequest(f"style must be one of {', '.join(STYLES)}.", "style")
+            return Response({"tools": STYLES[style]([tool.spec for tool in offered])})
+        described: list[dict[str, Any]] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "tier": tool.tier.value,
+                "rate_limit": rights.rate(tool),
+                "parallel_safe": tool.parallel_safe,
+            }
+            for tool in offered
+        ]
+        return Response({"tools": described})
+
+
+class ToolAccessView(_ToolsView):
+    """May I call it, and if not, why."""
+
+    @extend_schema(operation_id="tool_access", parameters=[_AGENT], responses=OpenApiTypes.OBJECT)
+    async def get(self, request: Request, name: str) -> Response:
+        """Gate by gate; nothing is counted."""
+        tool = registry().get(name)
+        if tool is None:
+            raise NotFound("There is no such tool.")
+        caller = Caller(*self.walls, charge=False)
+        gates = await pipeline.access(tool, await self.policy(request), caller)
+        body = {"tool": name, "tier": tool.tier.value, "allowed": all(gate.ok for gate in gates)}
+        return Response({**body, "gates": [gate.as_json() for gate in gates]})

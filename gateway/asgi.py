@@ -1,0 +1,46 @@
+"""The ASGI application: Django, and in front of it one bare callable for the hottest route."""
+
+import os
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+from django.core.asgi import get_asgi_application  # noqa: E402
+
+django_application = get_asgi_application()
+
+from gateway import loop, runs  # noqa: E402
+from gateway.api import fast  # noqa: E402
+from tenants import scoping  # noqa: E402
+from tools import redis  # noqa: E402
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hand a request to whoever answers it."""
+    if scope["type"] == "lifespan":
+        await _lifespan(receive, send)
+    elif scope["type"] == "http" and fast.takes(scope):
+        await fast.chat(scope, receive, send)
+    elif scope["type"] == "http":
+        await django_application(scope, receive, send)  # type: ignore[arg-type]
+    elif scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1000})
+
+
+async def _lifespan(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        else:
+            # Whatever fails here, the leases run out and the sweeper finds what was left.
+            for ending in (runs.let_go, loop.providers().close, redis.close, scoping.close_pools):
+                with suppress(Exception):
+                    await ending()
+            await send({"type": "lifespan.shutdown.complete"})
+            return

@@ -1,0 +1,85 @@
+"""Why a chat request is refused before any model is asked, as one tree.
+
+Refused                     the answer's HTTP status, code and words
+├── ContentTooLarge         413 content_too_large
+├── NoSuchConversation      404 not_found
+├── NoSuchAgent             404 unknown_agent
+├── NoSuchRun               404 not_found
+├── ConversationBusy        409 conversation_busy
+├── IdempotencyMismatch     422 idempotency_mismatch
+└── InvalidRequest          400 invalid_request
+"""
+
+
+class Refused(Exception):
+    """A request that cannot be served; `detail` is for whoever sent it."""
+
+    status = 400
+    code = "invalid_request"
+
+    def __init__(self, detail: str, field: str | None = None):
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+
+
+class InvalidRequest(Refused):
+    """The request's body or parameters make no sense; `field` names the one at fault."""
+
+
+class ContentTooLarge(Refused):
+    """The request is larger than what is taken."""
+
+    status = 413
+    code = "content_too_large"
+
+
+class NoSuchConversation(Refused):
+    """There is no such conversation of this user's."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, conversation_id: object):
+        super().__init__(f"There is no conversation {conversation_id} of yours.", "conversation_id")
+
+
+class NoSuchAgent(Refused):
+    """The tenant has no such agent, or no default one."""
+
+    status = 404
+    code = "unknown_agent"
+
+    def __init__(self, slug: str | None):
+        named = f"no agent {slug[:100]!r}" if slug else "no default agent"
+        super().__init__(f"Your tenant has {named}.", "agent")
+
+
+class NoSuchRun(Refused):
+    """There is no such run of this user's."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, run_id: object):
+        super().__init__(f"There is no run {run_id} of yours.")
+
+
+class ConversationBusy(Refused):
+    """A run of this conversation is still open."""
+
+    status = 409
+    code = "conversation_busy"
+
+    def __init__(self) -> None:
+        super().__init__("A run of this conversation is still open; wait for its end or cancel it.")
+
+
+class IdempotencyMismatch(Refused):
+    """The key was used with another body within the last 24 hours."""
+
+    status = 422
+    code = "idempotency_mismatch"
+
+    def __init__(self) -> None:
+        super().__init__("This Idempotency-Key was used with another request body. Use a new key for a new request.")

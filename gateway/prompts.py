@@ -1,0 +1,93 @@
+"""What the model is shown: the conversation so far with its tool rounds, and the results of this run's calls."""
+
+import uuid
+from collections import defaultdict
+from itertools import chain
+from typing import Any
+
+import orjson
+
+from gateway.providers.interface import AssistantMessage, PromptMessage, SuggestedCall, ToolMessage, UserMessage
+from gateway.view import RunView
+from tools import told
+from tools.execution import MAX_OUTPUT_BYTES
+from tools.registry import registry
+
+Row = dict[str, Any]
+
+# Earlier runs are shown whole, newest first, until one of these is reached.
+MOST_RUNS = 50
+MOST_CHARACTERS = 400_000
+
+
+def call_id(call_id: uuid.UUID) -> str:
+    """A call's id towards the provider: ours, since a model may use one twice."""
+    return f"call_{call_id.hex}"
+
+
+def result(call: Row, limit: int) -> str:
+    """What the model is told of a call, as JSON text of about `limit` bytes at most."""
+    if call["status"] == "success":
+        output, size = call["output"], call["output_bytes"] or 0
+        if size > MAX_OUTPUT_BYTES:
+            # Only the beginning was kept, as text.
+            beginning = output["data"].encode()[:limit].decode("utf-8", "ignore")
+            whole = {"ok": True, "data": beginning, "truncated": True, "original_bytes": size}
+            return orjson.dumps(whole).decode()
+        return told.success(output, limit)
+    if call["status"] != "error":
+        return told.failure("cancelled", "The run ended before this call did; its outcome is in the tool history.")
+    code = call["error_code"]
+    tool = registry().get(call["tool_name"]) if code == "validation_error" else None
+    schema = tool.parameters if tool is not None else None
+    return told.failure(code, call["error_message"] or "", call["error_field"], schema, limit)
+
+
+def of_turn(text: str, calls: list[Row], limit: int) -> list[PromptMessage]:
+    """A turn as the model is shown it later: its answer, then the results of its calls."""
+    if not calls:
+        return [AssistantMessage(text)] if text else []
+    suggested = tuple(
+        SuggestedCall(
+            call_id(call["id"]),
+            call["tool_name"],
+            call["input_raw"] if call["input"] is None and call["input_raw"] else orjson.dumps(call["input"]).decode(),
+        )
+        for call in calls
+    )
+    results = [ToolMessage(call_id(call["id"]), call["tool_name"], result(call, limit)) for call in calls]
+    return [AssistantMessage(text, suggested), *results]
+
+
+def of_run(view: RunView, limit: int) -> list[PromptMessage]:
+    """This run's answered turns."""
+    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit) for turn in view.turns))
+
+
+def of_past(runs: list[Row], turns: list[Row], calls: list[Row], limit: int) -> list[PromptMessage]:
+    """Earlier runs (newest first) as messages in order, whole runs dropped from the oldest on when they are too long."""
+    turns_of: dict[uuid.UUID, list[Row]] = defaultdict(list)
+    calls_of: dict[tuple[uuid.UUID, int], list[Row]] = defaultdict(list)
+    for turn in turns:
+        turns_of[turn["run_id"]].append(turn)
+    for call in calls:
+        calls_of[call["run_id"], call["turn"]].append(call)
+    shown: list[list[PromptMessage]] = []
+    room = MOST_CHARACTERS
+    for run in runs:
+        messages: list[PromptMessage] = [UserMessage(run["content"])]
+        for turn in turns_of[run["id"]]:
+            messages += of_turn(turn["text"], calls_of[run["id"], turn["number"]], limit)
+        room -= sum(map(_size, messages))
+        if room < 0 and shown:
+            break
+        shown.append(messages)
+    return list(chain.from_iterable(reversed(shown)))
+
+
+def _size(message: PromptMessage) -> int:
+    if isinstance(message, ToolMessage):
+        return len(message.content)
+    if isinstance(message, AssistantMessage):
+        return len(message.text) + sum(len(call.arguments) for call in message.calls)
+    return len(message.text)

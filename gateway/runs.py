@@ -1,0 +1,275 @@
+"""Runs as the API and the workers see them: begin one, watch one, take one over, cancel one.
+
+A run that this process drives lives in `_drives`, as a task of its own: a client that goes away stops
+nothing. Any other run is watched through its rows.
+"""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from celery import current_app
+from django.conf import settings
+
+from audit import recorder
+from audit.recorder import Failure
+from gateway import loop, prompts, records
+from gateway.errors import ConversationBusy, IdempotencyMismatch, NoSuchAgent, NoSuchConversation, NoSuchRun
+from gateway.loop import Drive, RunLost
+from gateway.providers.interface import UserMessage
+from gateway.view import Row, RunView, from_rows, refresh
+from gateway.waits import waits
+from tenants.principal import Principal
+from tenants.scoping import Connection, Scope, transaction
+from tools import hints, policy
+from tools.leases import Leases
+
+log = logging.getLogger(__name__)
+
+leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
+_drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
+_keeper: asyncio.Task[None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A chat request whose shape is already checked; `request_hash` covers its body, for the idempotency key."""
+
+    content: str
+    conversation_id: uuid.UUID | None = None
+    agent: str | None = None
+    model: str | None = None
+    streams: bool = False
+    idempotency_key: str | None = None
+    request_hash: bytes | None = None
+
+
+def _scope(principal: Principal) -> Scope:
+    return Scope(principal.tenant_id, principal.user_id)
+
+
+async def begin(principal: Principal, request: ChatRequest) -> RunView:
+    """Write the user's message and the run, and start driving it; the run of an earlier request with the same key is
+    that run.
+
+    Raises NoSuchConversation, NoSuchAgent, UnknownModel, ConversationBusy, IdempotencyMismatch.
+    """
+    scope = _scope(principal)
+    try:
+        it = await _begin(scope, request)
+    except psycopg.errors.UniqueViolation as taken:
+        return await _earlier(scope, request, taken)
+    _start(it)
+    return it.view
+
+
+async def _begin(scope: Scope, request: ChatRequest) -> Drive:
+    run_id, conversation_id = uuid.uuid4(), request.conversation_id or uuid.uuid4()
+    async with transaction(scope) as connection:
+        row = await records.context(connection, scope.user_id, request.agent)
+        if row is None or row["agent_id"] is None:
+            raise NoSuchAgent(request.agent)
+        if request.conversation_id and not await records.owns(connection, request.conversation_id):
+            raise NoSuchConversation(request.conversation_id)
+        model = request.model or row["model"] or settings.DEFAULT_MODEL
+        loop.providers().resolve(model)
+        values: Row = {
+            "id": run_id,
+            **scope._asdict(),
+            "conversation_id": conversation_id,
+            "message_id": uuid.uuid4(),
+            "user_message_id": uuid.uuid4(),
+            "agent_id": row["agent_id"],
+            "profile": {name: row[name] for name in _PROFILE},
+            "model": model,
+            "lease": settings.RUN_LEASE_SECONDS,
+            "idempotency_key": request.idempotency_key,
+            "request_hash": request.request_hash,
+            "content": request.content,
+            "title": request.content.strip()[:60],
+        }
+        await records.begin(connection, values, new_conversation=request.conversation_id is None)
+        past = await _past(connection, values) if request.conversation_id else []
+    fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
+    view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
+    return Drive(
+        view=view,
+        scope=scope,
+        shown=[*past, UserMessage(request.content)],
+        deadline=time.monotonic() + row["max_seconds"],
+        streams=request.streams,
+        known=policy.from_row(row, row["tools"]),
+    )
+
+
+_PROFILE = ("instructions", "tools", "max_turns", "max_seconds", "tool_seconds", "max_result_bytes")
+
+
+async def _past(connection: Connection, run: Row) -> list[Any]:
+    rows = await records.past(connection, run["conversation_id"], run["id"], prompts.MOST_RUNS)
+    return prompts.of_past(*rows, run["profile"]["max_result_bytes"])
+
+
+async def _earlier(scope: Scope, request: ChatRequest, taken: psycopg.errors.UniqueViolation) -> RunView:
+    """The run that took the idempotency key, if that is what was taken."""
+    if request.idempotency_key is not None:
+        async with transaction(scope) as connection:
+            row = await records.run_by_key(connection, scope, request.idempotency_key)
+        if row is not None:
+            if bytes(row["request_hash"]) != request.request_hash:
+                raise IdempotencyMismatch
+            return await look(scope, row["id"])
+    if taken.diag.constraint_name == "runs_one_open":
+        raise ConversationBusy
+    raise taken
+
+
+# --- driving ---------------------------------------------------------------------------------------------------------
+def _start(it: Drive) -> None:
+    """Drive the run in a task of its own, its lease kept alive."""
+    global _keeper
+    if _keeper is None or _keeper.done() or _keeper.get_loop() is not asyncio.get_running_loop():
+        leases.on_lost = _stop
+        _keeper = asyncio.create_task(leases.keep())
+    task = asyncio.create_task(_drive(it))
+    _drives[it.view.id] = (it.view, task)
+
+
+def _stop(run_id: uuid.UUID) -> None:
+    """The lease is somebody else's by now: stop at once."""
+    if run_id in _drives:
+        _drives[run_id][1].cancel()
+
+
+async def _drive(it: Drive) -> None:
+    view = it.view
+    try:
+        with leases.held(view.id, view.row["fence"]):
+            await loop.drive(it)
+    except (RunLost, asyncio.CancelledError):
+        log.info("run let go", extra={"run_id": str(view.id)})
+    except psycopg.OperationalError as away:
+        log.warning("run left to the sweeper", extra={"run_id": str(view.id), "why": type(away).__name__})
+    except Exception:
+        log.exception("run crashed", extra={"run_id": str(view.id)})
+        error = ("internal_error", "Toolgate failed to go on with this run. The failure was recorded.", 500)
+        with suppress(Exception):
+            await loop.end(it, records.end_values("failed", "", error=error))
+    finally:
+        _drives.pop(view.id, None)
+        view.changed()
+        if settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1:
+            await hints.publish(view.id)
+
+
+async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
+    """Drive a run that nobody holds to its end, from its rows; without effect when somebody does."""
+    async with transaction(scope) as connection:
+        row = await records.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
+        if row is None:
+            return
+        past = await _past(connection, row)
+        said = await records.user_message(connection, row)
+        view = from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
+    left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
+    it = Drive(view, scope, [*past, UserMessage(said)], time.monotonic() + left, streams=False)
+    log.info("run taken over", extra={"run_id": str(run_id)})
+    _start(it)
+    await asyncio.wait([_drives[run_id][1]])
+
+
+async def let_go() -> None:
+    """Stop driving, as when the process ends, and ask the workers to go on with every run at once."""
+    held = list(_drives.values())
+    for _, task in held:
+        task.cancel()
+    for view, task in held:
+        await asyncio.wait([task], timeout=1)
+        if view.final:
+            continue
+        with suppress(Exception):
+            async with transaction(Scope(view.row["tenant_id"], view.row["user_id"])) as connection:
+                await records.release(connection, view.row)
+            await send_take_over(view.row["tenant_id"], view.row["user_id"], view.id)
+
+
+async def send_take_over(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
+    """Ask a worker to take a run over; a broker that is away leaves it to the next sweep."""
+    ids = [str(tenant_id), str(user_id), str(run_id)]
+    try:
+        await asyncio.to_thread(current_app.send_task, "gateway.take_over", args=ids, ignore_result=True, retry=False)
+    except Exception as away:
+        log.warning("take-over left to the sweeper", extra={"run_id": ids[2], "why": type(away).__name__})
+
+
+# --- watching --------------------------------------------------------------------------------------------------------
+async def look(scope: Scope, run_id: uuid.UUID) -> RunView:
+    """The user's run as it is now: the live view when this process drives it, else its rows. Raises NoSuchRun."""
+    held = _drives.get(run_id)
+    if held is not None and (held[0].row["tenant_id"], held[0].row["user_id"]) == scope:
+        return held[0]
+    async with transaction(scope) as connection:
+        row = await records.run(connection, scope, run_id)
+        if row is None:
+            raise NoSuchRun(run_id)
+        return from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
+
+
+@asynccontextmanager
+async def watching(scope: Scope, view: RunView) -> AsyncIterator[asyncio.Event]:
+    """An event that is set whenever the view has changed, whoever drives the run."""
+    with view.watched() as changed:
+        follower = asyncio.create_task(_follow(scope, view))
+        try:
+            yield changed
+        finally:
+            follower.cancel()
+
+
+async def _follow(scope: Scope, view: RunView) -> None:
+    """Keep a view true while another process drives its run."""
+    with waits().for_run(view.id) as woken:
+        while not view.final:
+            held = _drives.get(view.id)
+            if held is not None and held[0] is view:
+                await asyncio.wait([held[1]])
+            else:
+                await woken.wait()
+            woken.clear()
+            if not view.final:
+                with suppress(psycopg.OperationalError):
+                    refresh(view, await look(scope, view.id))
+
+
+async def until_final(scope: Scope, view: RunView) -> None:
+    """Return when the run is over."""
+    if view.final:
+        return
+    async with watching(scope, view) as changed:
+        while not view.final:
+            await changed.wait()
+            changed.clear()
+
+
+async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
+    """End an open run: calls that nobody has begun never begin; one that runs ends by itself and is recorded.
+
+    A run that is over stays as it is. Raises NoSuchRun.
+    """
+    stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
+    async with transaction(scope) as connection:
+        if await records.cancel(connection, run_id, scope.user_id) is not None:
+            await recorder.withdraw(connection, run_id, stopped)
+    if run_id in _drives:
+        view, task = _drives[run_id]
+        task.cancel()
+        await asyncio.wait([task])
+    await hints.publish(run_id)
+    return await look(scope, run_id)

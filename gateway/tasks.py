@@ -1,0 +1,44 @@
+"""What beat and the sweeper tell a worker to do with runs."""
+
+import uuid
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+
+from gateway import health, runs, sweeper
+from tenants.scoping import Scope
+from tools import background
+
+# Less than what the supervisor waits before it kills.
+DRAIN_SECONDS = 6
+
+
+@shared_task(name="gateway.sweep")
+def sweep() -> None:
+    """Find what lost its worker, driver or message."""
+    background.submit(sweeper.sweep()).result()
+
+
+@shared_task(name="gateway.tidy")
+def tidy() -> None:
+    """Make partitions ahead and drop what has expired."""
+    background.submit(sweeper.tidy()).result()
+
+
+@shared_task(name="gateway.take_over")
+def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
+    """Drive a run that nobody holds; the thread is given back at once."""
+    background.submit(runs.take_over(Scope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
+
+
+@worker_ready.connect
+def _ready(**signal: Any) -> None:
+    background.submit(health.beat(), forever=True)
+    background.submit(sweeper.tidy())
+
+
+@worker_shutting_down.connect
+def _shutting_down(**signal: Any) -> None:
+    background.submit(runs.let_go())
+    background.drain(DRAIN_SECONDS)

@@ -1,0 +1,159 @@
+"""A run as its watchers see it: the rows that stand, and the text of the turn under way."""
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.models import Run
+
+Row = dict[str, Any]
+FINAL = frozenset(set(Run.Status.values) - set(Run.OPEN))
+
+
+@dataclass(slots=True)
+class TurnView:
+    """One turn: its text in the pieces it came in, and its calls' rows by position.
+
+    `attempt` grows when the turn is asked again and its text so far is void.
+    """
+
+    number: int
+    attempt: int
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    calls: list[Row] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """What the model said in this turn, so far."""
+        return "".join(self.pieces)
+
+    def say(self, text: str) -> None:
+        """Add a piece of text."""
+        self.pieces.append(text)
+        self.length += len(text)
+
+    def restart(self) -> None:
+        """Void the text so far: the turn is asked again."""
+        self.attempt += 1
+        self.pieces, self.length = [], 0
+
+    def after(self, offset: int) -> str:
+        """The text from a character on; costs no more than the pieces that came since."""
+        tail: list[str] = []
+        missing = self.length - offset
+        for piece in reversed(self.pieces):
+            if missing <= 0:
+                break
+            tail.append(piece if len(piece) <= missing else piece[-missing:])
+            missing -= len(piece)
+        return "".join(reversed(tail))
+
+
+class RunView:
+    """The run's row and its turns; whoever changes it calls `changed`, and every watcher wakes."""
+
+    def __init__(self, row: Row, turns: list[TurnView] | None = None):
+        self.row = row
+        self.turns = turns or []
+        self._watchers: set[asyncio.Event] = set()
+
+    @property
+    def id(self) -> uuid.UUID:
+        """The run's id."""
+        return self.row["id"]
+
+    @property
+    def final(self) -> bool:
+        """Whether the run is over."""
+        return self.row["status"] in FINAL
+
+    @property
+    def last(self) -> TurnView | None:
+        """The turn under way, or the last one."""
+        return self.turns[-1] if self.turns else None
+
+    def changed(self) -> None:
+        """Wake every watcher."""
+        for watcher in self._watchers:
+            watcher.set()
+
+    @contextmanager
+    def watched(self) -> Iterator[asyncio.Event]:
+        """An event that is set at every change from now on; the watcher clears it."""
+        watcher = asyncio.Event()
+        self._watchers.add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers.discard(watcher)
+
+
+def attempt_of(fence: int) -> int:
+    """The first attempt number of a driver: above every one that an earlier driver can have used."""
+    return fence * 100
+
+
+def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
+    """The view of a run out of its rows alone."""
+    views = [TurnView(turn["number"], turn["attempt"], [turn["text"]], len(turn["text"])) for turn in turns]
+    for call in calls:
+        views[call["turn"] - 1].calls.append(call)
+    return RunView(row, views)
+
+
+def refresh(view: RunView, fresh: RunView) -> None:
+    """Bring a view up to what the rows say, and wake its watchers if that is anything new."""
+    view.row, view.turns = fresh.row, fresh.turns
+    view.changed()
+
+
+# --- as the contract shows it ----------------------------------------------------------------------------------------
+def call_body(call: Row) -> Row:
+    """A tool call as the API shows it."""
+    error = None
+    if call["error_code"]:
+        error = {"code": call["error_code"], "message": call["error_message"]}
+        if call["error_field"]:
+            error["field"] = call["error_field"]
+    return {
+        "id": str(call["id"]),
+        "tool": call["tool_name"],
+        "input": call["input"],
+        "status": call["status"],
+        "output": call["output"],
+        "display": call["display"],
+        "error": error,
+        "execution_time_ms": call["execution_time_ms"],
+        "turn": call["turn"],
+        "approval_id": None,
+    }
+
+
+def body(view: RunView) -> Row:
+    """A run as `POST /api/v1/chat` and `GET /api/v1/runs/{id}` answer it."""
+    row = view.row
+    last = view.last
+    error = None
+    if row["error_code"]:
+        error = {"code": row["error_code"], "message": row["error_message"]}
+    return {
+        "id": str(row["message_id"]),
+        "conversation_id": str(row["conversation_id"]),
+        "run_id": str(row["id"]),
+        "status": row["status"],
+        "error": error,
+        "incomplete_reason": row["incomplete_reason"],
+        "content": last.text if last else "",
+        "model": row["model"],
+        "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
+        "usage": {
+            "input_tokens": row["input_tokens"],
+            "output_tokens": row["output_tokens"],
+            "turns": row["turns"],
+        },
+        "required_action": None,
+    }

@@ -1,0 +1,33 @@
+"""Hands queued calls to the workers. A message that is lost costs seconds: the sweeper sends it again."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Sequence
+
+from celery import current_app
+
+from tools.registry import registry
+
+log = logging.getLogger(__name__)
+
+# (tenant_id, user_id, call_id, tool_name)
+QueuedCall = tuple[uuid.UUID, uuid.UUID, uuid.UUID, str]
+
+
+def send(calls: Sequence[QueuedCall]) -> None:
+    """Tell the workers about calls that are committed as queued; blocks on the broker, whose absence is only logged."""
+    for tenant_id, user_id, call_id, tool_name in calls:
+        tool = registry().get(tool_name)
+        task = "tools.execute_local" if tool is not None and tool.transactional else "tools.execute_remote"
+        try:
+            current_app.send_task(task, args=[str(tenant_id), str(user_id), str(call_id)], ignore_result=True, retry=False)
+        except Exception as away:
+            log.warning("dispatch left to the sweeper", extra={"call_id": str(call_id), "why": type(away).__name__})
+            return
+
+
+async def dispatch(calls: Sequence[QueuedCall]) -> None:
+    """The same, off the event loop."""
+    if calls:
+        await asyncio.to_thread(send, calls)

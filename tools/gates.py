@@ -1,0 +1,207 @@
+"""The gates that a suggested call passes, in order: each says yes, or no with a code and words for three readers.
+
+    allowlist   does the tool exist, and do operator, tenant and agent let it be called at all     not_allowed
+    schema      are the arguments JSON that the tool's schema accepts                              validation_error
+    permission  do the user's role and grants reach that far                                      permission_denied
+    approval    does a human have to say yes                                                       policy_denied
+    rate_limit  is there room in the window                                          rate_limited, unavailable
+
+`approvals` and policies bring gates of their own into the same list.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from audit.recorder import Failure
+from tools import ratelimit, schema
+from tools.errors import ToolValidationError
+from tools.interface import Tier, Tool
+from tools.policy import Policy
+
+VALIDATION_RETRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A suggested call before the gates: `problem` is why its raw arguments could not be parsed, if so;
+    `earlier_failures` counts the run's earlier validation errors of the same tool."""
+
+    name: str
+    tool: Tool | None
+    arguments: Any
+    problem: ToolValidationError | None
+    earlier_failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A gate's answer; a refusal has a code and words: `model` says what to do, `user` what happened, `log` why."""
+
+    gate: str
+    ok: bool
+    code: str | None = None
+    model: str = ""
+    user: str = ""
+    log: str = ""
+    field: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as `tool_calls.decision` keeps it."""
+        if self.ok:
+            return {"gate": self.gate, "ok": True} | ({"log": self.log} if self.log else {})
+        words = {"code": self.code, "model": self.model, "user": self.user, "log": self.log}
+        return {"gate": self.gate, "ok": False, **words} | ({"field": self.field} if self.field else {})
+
+    @property
+    def failure(self) -> Failure:
+        """The refusal as the call's recorded error."""
+        return Failure(self.code or "policy_denied", self.model, self.field, self.user)
+
+
+Gate = Callable[[Candidate, Policy, "Caller"], Awaitable[Answer] | Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose limits a call is charged to; with `charge` False the limits are only looked at."""
+
+    tenant_id: Any
+    user_id: Any
+    charge: bool = True
+
+
+def allowlist(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+    """Unknown tools, and tools that the operator, the tenant or the agent does not list, are refused."""
+    name, tool = candidate.name, candidate.tool
+    if tool is None:
+        closed = "unknown tool"
+    elif policy.operator_tools is not None and name not in policy.operator_tools:
+        closed = "not on the operator's allowlist"
+    elif not policy.settings.get(name, (True, ""))[0]:
+        closed = "switched off by the tenant"
+    elif policy.agent_tools is not None and name not in policy.agent_tools:
+        closed = "not among the agent's tools"
+    else:
+        return Answer("allowlist", True)
+    return Answer(
+        "allowlist",
+        False,
+        "not_allowed",
+        model=f"The tool {_quoted(name)} may not be called here. Use only the tools you were given.",
+        user="The assistant asked for a tool that is not allowed here.",
+        log=closed,
+    )
+
+
+def arguments(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+    """What is not strict JSON, or not what the tool's schema asks for, goes back to the model to be corrected."""
+    tool = candidate.tool
+    assert tool is not None
+    if candidate.problem is not None:
+        message, field = candidate.problem.message, candidate.problem.field
+    else:
+        violation = schema.check(tool.parameters, candidate.arguments)
+        if violation is None:
+            return Answer("schema", True)
+        message, field = violation.message, violation.field
+    left = VALIDATION_RETRIES - candidate.earlier_failures
+    advice = (
+        f"Correct the arguments and call {tool.name} again ({left} {'retry' if left == 1 else 'retries'} left)."
+        if left > 0
+        else f"No retries are left: do not call {tool.name} again, and tell the user what went wrong."
+    )
+    return Answer(
+        "schema",
+        False,
+        "validation_error",
+        model=f"{message} {advice}",
+        user=f"The assistant's arguments for {tool.name} were not valid.",
+        log=message,
+        field=field,
+    )
+
+
+def permission(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+    """A deny wins; an allow reaches beyond the role's ceiling; else the tool's tier must be under it."""
+    tool = candidate.tool
+    assert tool is not None
+    if policy.role is None:
+        why = "the user is no longer a member of the tenant"
+    elif policy.granted(tool, "deny"):
+        why = "a grant denies it"
+    elif policy.granted(tool, "allow"):
+        return Answer("permission", True, log="a grant allows it")
+    elif tool.tier.rank > policy.ceiling.rank:
+        why = f"{tool.tier} is above the ceiling of the role {policy.role}, {policy.ceiling}"
+    else:
+        return Answer("permission", True)
+    return Answer(
+        "permission",
+        False,
+        "permission_denied",
+        model=f"The user may not use {tool.name}. Do not try again; tell the user to ask an owner for access.",
+        user=f"You do not have permission to use {tool.name}. An owner of your tenant can grant it.",
+        log=why,
+    )
+
+
+def approval(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+    """An Elevated tool needs a human's approval, which nobody can give yet: refused."""
+    tool = candidate.tool
+    assert tool is not None
+    if tool.tier is not Tier.ELEVATED:
+        return Answer("approval", True)
+    return Answer(
+        "approval",
+        False,
+        "policy_denied",
+        model=f"{tool.name} needs a human's approval, and this Toolgate has no approvers' queue. Do not try again.",
+        user=f"{tool.name} needs a human's approval, which cannot be asked for here.",
+        log="elevated tool without an approval queue",
+    )
+
+
+async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+    """Counts the call; without a count, what changes things is refused and what only reads goes on uncounted."""
+    tool = candidate.tool
+    assert tool is not None
+    rate = policy.rate(tool)
+    try:
+        charge = await asyncio.to_thread(
+            ratelimit.charge,
+            tenant_id=caller.tenant_id,
+            user_id=caller.user_id,
+            tool=tool.name,
+            rate=rate,
+            count=caller.charge,
+        )
+    except ratelimit.LimitsUnavailable as away:
+        if tool.tier is Tier.READ_ONLY:
+            return Answer("rate_limit", True, log=f"limits unavailable ({away}); read-only, so let through uncounted")
+        return Answer(
+            "rate_limit",
+            False,
+            "unavailable",
+            model=f"{tool.name} cannot run at the moment because limits cannot be counted. Tell the user to try later.",
+            user=f"{tool.name} is unavailable for the moment. Try again in a minute.",
+            log=f"limits unavailable ({away})",
+        )
+    if charge.allowed:
+        return Answer("rate_limit", True, log=f"{charge.remaining} of {charge.limit} left")
+    return Answer(
+        "rate_limit",
+        False,
+        "rate_limited",
+        model=f"{tool.name} is limited to {rate} for this user. It can be called again in {charge.reset} seconds.",
+        user=f"{tool.name} was used too often; it is available again in {charge.reset} seconds.",
+        log=f"over {rate}",
+    )
+
+
+def _quoted(name: str) -> str:
+    return ascii(name[:80])
+
+
+GATES: tuple[Gate, ...] = (allowlist, arguments, permission, approval, rate_limit)

@@ -1,0 +1,40 @@
+"""Hints from whoever changed a run or a call to whoever waits for it. Never the truth: a lost one costs seconds."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator
+
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from tools import redis
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "toolgate:hints"
+_BACK_OFF = 0.5
+
+
+async def publish(run_id: uuid.UUID) -> None:
+    """Say that something about the run changed; Redis being away is nobody's error."""
+    try:
+        await redis.client().publish(CHANNEL, run_id.bytes)
+    except (RedisError, OSError, TimeoutError) as away:
+        log.warning("hint lost", extra={"run_id": str(run_id), "why": type(away).__name__})
+
+
+async def listen() -> AsyncIterator[uuid.UUID]:
+    """The ids of runs that changed, for ever; connects again when Redis goes away and comes back."""
+    while True:
+        pubsub: PubSub = redis.client().pubsub(ignore_subscribe_messages=True)
+        try:
+            await pubsub.subscribe(CHANNEL)
+            while True:
+                message = await pubsub.get_message(timeout=None)
+                if message is not None and len(message["data"]) == 16:
+                    yield uuid.UUID(bytes=message["data"])
+        except (RedisError, OSError, TimeoutError):
+            await asyncio.sleep(_BACK_OFF)
+        finally:
+            await pubsub.aclose()

@@ -1,0 +1,132 @@
+"""From what a model suggested to what will be recorded: every call passes the gates, in order, until one refuses."""
+
+import inspect
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from audit.canonical import sha256_hex
+from audit.identifiers import uuid7
+from audit.recorder import Failure, NewCall
+from tools import arguments, gates
+from tools.errors import ToolValidationError
+from tools.gates import GATES, Answer, Caller, Candidate, Gate
+from tools.interface import Tool
+from tools.policy import Policy
+from tools.registry import registry
+
+log = logging.getLogger(__name__)
+
+# What the column input_raw keeps of arguments that were not valid JSON.
+RAW_CHARACTERS = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A call as a model made it: a name and raw argument text, neither of them trusted."""
+
+    name: str
+    arguments: str
+
+
+async def judge(
+    suggestions: Sequence[Suggestion],
+    policy: Policy,
+    caller: Caller,
+    *,
+    earlier_failures: Mapping[str, int],
+    most_seconds: float,
+    through: Sequence[Gate] = GATES,
+) -> list[NewCall]:
+    """Each suggestion as a call to be recorded, in order, refused ones with their refusal.
+
+    `earlier_failures` counts the run's validation errors by tool; `most_seconds` caps a call's time.
+    """
+    failures = Counter(earlier_failures)
+    judged = []
+    for position, suggestion in enumerate(suggestions):
+        call = await _judge(position, suggestion, policy, caller, failures, most_seconds, through)
+        if call.refusal is not None and call.refusal.code == "validation_error":
+            failures[call.tool_name] += 1
+        judged.append(call)
+    return judged
+
+
+async def _judge(
+    position: int,
+    suggestion: Suggestion,
+    policy: Policy,
+    caller: Caller,
+    failures: Mapping[str, int],
+    most_seconds: float,
+    through: Sequence[Gate],
+) -> NewCall:
+    tool = registry().get(suggestion.name)
+    value: Any = None
+    problem: ToolValidationError | None = None
+    raw: str | None = None
+    try:
+        value = arguments.read(suggestion.arguments)
+        arguments.require_object(value)
+    except ToolValidationError as error:
+        problem = error
+        raw = _storable(suggestion.arguments) if value is None else None
+    candidate = Candidate(suggestion.name, tool, value, problem, failures.get(suggestion.name, 0))
+    answers, refusal = await _pass(candidate, policy, caller, through)
+    name = _storable(suggestion.name)[:200]
+    if refusal is not None:
+        log.info("tool call refused", extra={"tool": name, "code": refusal.code, "why": answers[-1].log})
+    seconds = min(most_seconds, tool.timeout) if tool else most_seconds
+    return NewCall(
+        id=uuid7(),
+        position=position,
+        tool_name=name,
+        tier=tool.tier.value if tool else None,
+        input=value,
+        input_raw=raw,
+        params_hash=None if raw is not None else sha256_hex(value),
+        decision=[answer.as_json() for answer in answers],
+        time_limit_ms=int(seconds * 1000),
+        refusal=refusal,
+    )
+
+
+async def _pass(
+    candidate: Candidate, policy: Policy, caller: Caller, through: Iterable[Gate]
+) -> tuple[list[Answer], Failure | None]:
+    answers: list[Answer] = []
+    for gate in through:
+        answered = gate(candidate, policy, caller)
+        answer = await answered if inspect.isawaitable(answered) else answered
+        answers.append(answer)
+        if not answer.ok:
+            return answers, answer.failure
+    return answers, None
+
+
+def _storable(text: str) -> str:
+    """The text as PostgreSQL can keep it: NUL and lone surrogates escaped, cut at RAW_CHARACTERS."""
+    safe = text[:RAW_CHARACTERS].encode("utf-8", "backslashreplace").decode().replace("\x00", "\\u0000")
+    return safe.encode()[:RAW_CHARACTERS].decode("utf-8", "ignore")
+
+
+def offered(policy: Policy) -> list[Tool]:
+    """The tools that a model is told about: those whose call this user would not be refused as such."""
+    nobody = Caller(None, None, charge=False)
+    return [
+        tool
+        for tool in registry().all()
+        if all(
+            gate(Candidate(tool.name, tool, {}, None, 0), policy, nobody).ok
+            for gate in (gates.allowlist, gates.permission, gates.approval)
+        )
+    ]
+
+
+async def access(tool: Tool, policy: Policy, caller: Caller) -> list[Answer]:
+    """Gate by gate, whether this user may call the tool now; nothing is counted, and arguments are not asked about."""
+    candidate = Candidate(tool.name, tool, {}, None, 0)
+    answers = [gate(candidate, policy, caller) for gate in (gates.allowlist, gates.permission, gates.approval)]
+    return [*answers, await gates.rate_limit(candidate, policy, caller)]
