@@ -22,7 +22,7 @@ LABELS = {"success": "success", "error": "danger", "awaiting_approval": "warning
 HEAVY = ["input", "input_raw", "output", "decision", "side_effects"]
 
 
-class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
+class ReadOnlyAdmin(ModelAdmin):
     """Rows that nobody adds, changes or deletes; the table is never counted, whatever its size."""
 
     paginator = InfinitePaginator
@@ -43,7 +43,7 @@ class ReadOnlyAdmin(ModelAdmin):  # type: ignore[misc]
         return False
 
 
-class ToolFilter(DropdownFilter):  # type: ignore[misc]
+class ToolFilter(DropdownFilter):
     """By tool; the choice is of the latest calls' tools, since naming all would read the whole table."""
 
     title = "tool"
@@ -59,7 +59,7 @@ class ToolFilter(DropdownFilter):  # type: ignore[misc]
         return queryset.filter(tool_name=self.value()) if self.value() else queryset
 
 
-class PeriodFilter(DropdownFilter):  # type: ignore[misc]
+class PeriodFilter(DropdownFilter):
     """By date, through the ids, which grow with time: only the partitions of the period are read."""
 
     title = "date"
@@ -83,15 +83,15 @@ def _sheet(text: str) -> str:
 class ToolCallAdmin(ReadOnlyAdmin):
     """Every call of every tenant, newest first."""
 
-    list_display = ["created_at", "name", "state", "tenant", "user", "line", "duration"]
-    list_display_links = ["created_at", "name"]
-    list_filter = ["tenant", ToolFilter, "status", "error_code", PeriodFilter]
+    list_display = ("created_at", "name", "state", "tenant", "user", "line", "duration")
+    list_display_links = ("created_at", "name")
+    list_filter = ("tenant", ToolFilter, "status", "error_code", PeriodFilter)
     list_filter_submit = True
-    list_select_related = ["tenant", "user"]
-    search_fields = ["id", "tool_name", "user__username", "error_message"]
+    list_select_related = ("tenant", "user")
+    search_fields = ("id", "tool_name", "user__username", "error_message")
     search_help_text = "A call's or run's id, or words in the tool's name, the username or the error"
-    ordering = ["-id"]
-    fieldsets = [
+    ordering = ("-id",)
+    fieldsets = (
         (None, {"fields": ["id", "name", "outcome", "tier", "tenant", "user", "line"]}),
         ("Arguments and output", {"fields": ["arguments", "result", "effects"]}),
         ("Error", {"fields": ["error_code", "error", "error_field"]}),
@@ -99,11 +99,11 @@ class ToolCallAdmin(ReadOnlyAdmin):
         ("Time", {"fields": ["created_at", "queued_at", "started_at", "finished_at", "duration", "attempt", "fence"]}),
         ("Place", {"fields": ["conversation_id", "run_id", "message_id", "turn", "position"]}),
         ("Hashes", {"fields": ["params_hash", "output_hash"]}),
-    ]
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolCall]:
         """Never the key of the commitments, and the payload only on a call's own page."""
-        calls = super().get_queryset(request).defer("row_key")
+        calls: QuerySet[ToolCall] = super().get_queryset(request).defer("row_key")
         match = request.resolver_match
         return calls.defer(*HEAVY) if match and match.url_name == "audit_toolcall_changelist" else calls
 
@@ -123,52 +123,52 @@ class ToolCallAdmin(ReadOnlyAdmin):
             return queryset.filter(found), False
         return queryset.filter(Q(id=identity) | Q(run_id=identity)), False
 
-    @display(description="tool", ordering="tool_name")
+    @admin.display(description="tool", ordering="tool_name")
     def name(self, call: ToolCall) -> str:
         """The tool's name, as it was asked for."""
         return visible(call.tool_name)[:80]
 
-    @display(description="status", label=LABELS)
+    @display(description="status", label=LABELS)  # type: ignore[untyped-decorator]
     def state(self, call: ToolCall) -> tuple[str, str]:
         """The status, or the kind of error."""
         return call.status, status_words(call)
 
-    @display(description="status")
+    @admin.display(description="status")
     def outcome(self, call: ToolCall) -> str:
         """The status in words."""
         return status_words(call)
 
-    @display(description="display")
+    @admin.display(description="display")
     def line(self, call: ToolCall) -> str:
         """The call's one line for people."""
         return visible(call.display or call.error_message or "")[:120]
 
-    @display(description="took")
+    @admin.display(description="took")
     def duration(self, call: ToolCall) -> str:
         """The time it took."""
         return took(call.execution_time_ms)
 
-    @display(description="error message")
+    @admin.display(description="error message")
     def error(self, call: ToolCall) -> str:
         """The whole message."""
         return visible(call.error_message)
 
-    @display(description="arguments")
+    @admin.display(description="arguments")
     def arguments(self, call: ToolCall) -> str:
         """The arguments as JSON, or as they came when they were none."""
         return _sheet(visible(call.input_raw) if call.input_raw is not None else pretty(call.input))
 
-    @display(description="output")
+    @admin.display(description="output")
     def result(self, call: ToolCall) -> str:
         """The output as JSON."""
         return _sheet(pretty(call.output))
 
-    @display(description="made or changed")
+    @admin.display(description="made or changed")
     def effects(self, call: ToolCall) -> str:
         """The side effects as JSON."""
         return _sheet(pretty(call.side_effects))
 
-    @display(description="answers")
+    @admin.display(description="answers")
     def gates(self, call: ToolCall) -> str:
         """Each gate's answer, in order, as JSON."""
         return _sheet(pretty(call.decision))
@@ -178,13 +178,13 @@ class ToolCallAdmin(ReadOnlyAdmin):
 class LedgerEntryAdmin(ReadOnlyAdmin):
     """The ledger as it was appended to."""
 
-    list_display = ["seq", "created_at", "kind", "tenant", "call_id"]
-    list_filter = ["tenant", "kind"]
-    list_select_related = ["tenant"]
-    search_fields = ["call_id"]
+    list_display = ("seq", "created_at", "kind", "tenant", "call_id")
+    list_filter = ("tenant", "kind")
+    list_select_related = ("tenant",)
+    search_fields = ("call_id",)
     search_help_text = "A call's id"
-    ordering = ["-seq"]
-    fields = ["seq", "created_at", "kind", "version", "tenant", "call_id", "commitment_hex"]
+    ordering = ("-seq",)
+    fields = ("seq", "created_at", "kind", "version", "tenant", "call_id", "commitment_hex")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[LedgerEntry], search_term: str
@@ -197,7 +197,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
         except ValueError:
             return queryset.none(), False
 
-    @display(description="commitment")
+    @admin.display(description="commitment")
     def commitment_hex(self, entry: LedgerEntry) -> str:
         """The HMAC-SHA-256, in hex."""
         return bytes(entry.commitment).hex()

@@ -39,13 +39,13 @@ def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) ->
     return redirect_to_login(target, settings.LOGIN_URL)
 
 
-admin.site.admin_view = admin_view  # type: ignore[method-assign]
-admin.site.login = log_in  # type: ignore[method-assign, assignment]
+admin.site.admin_view = admin_view  # type: ignore[method-assign, assignment]
+admin.site.login = log_in  # type: ignore[method-assign]
 admin.site.unregister(Group)
 
 
 @admin.register(Agent)
-class AgentAdmin(ModelAdmin):  # type: ignore[misc]
+class AgentAdmin(ModelAdmin):
     """Agents: a tenant's profiles for its chats."""
 
     list_display = ("slug", "tenant", "name", "model", "is_default")
@@ -57,7 +57,7 @@ class AgentAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(Tenant)
-class TenantAdmin(ModelAdmin):  # type: ignore[misc]
+class TenantAdmin(ModelAdmin):
     """Tenants, with their members."""
 
     list_display = ("slug", "name", "created_at")

@@ -18,7 +18,7 @@ from tenants.models import ApiKey, Membership, User
 from tenants.principal import SCOPES, scopes_of
 
 
-class MembershipInline(TabularInline):  # type: ignore[misc]
+class MembershipInline(TabularInline):
     """Who is in a tenant, or where a user is a member."""
 
     model = Membership
@@ -28,7 +28,7 @@ class MembershipInline(TabularInline):  # type: ignore[misc]
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc]
+class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[type-arg]
     """Accounts; what they may do is their memberships' affair, and a superuser operates the whole house."""
 
     form = UserChangeForm
@@ -47,7 +47,7 @@ class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[misc]
     inlines = (MembershipInline,)
 
 
-class _MembershipChoice(forms.ModelChoiceField):
+class _MembershipChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
     def label_from_instance(self, obj: Any) -> str:
         return f"{obj.user.username} in {obj.tenant.slug} ({obj.role})"
 
@@ -77,13 +77,13 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         cleaned = super().clean() or {}
         membership, scopes = cleaned.get("membership"), cleaned.get("scopes") or []
         beyond = sorted(set(scopes) - scopes_of(membership.role)) if membership else []
-        if beyond:
+        if membership and beyond:
             self.add_error("scopes", f"The role {membership.role} does not allow {', '.join(beyond)}.")
         return cleaned
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ModelAdmin):  # type: ignore[misc]
+class ApiKeyAdmin(ModelAdmin):
     """Keys are made, shown once, and revoked; nothing else about them can change."""
 
     list_display = ("prefix", "name", "user", "tenant", "scopes", "expires_at", "last_used_at", "revoked_at")

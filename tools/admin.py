@@ -7,7 +7,7 @@ from tools.models import Grant, ToolSetting
 
 
 @admin.register(ToolSetting)
-class ToolSettingAdmin(ModelAdmin):  # type: ignore[misc]
+class ToolSettingAdmin(ModelAdmin):
     """Whether a tenant lets a tool be called, and how often."""
 
     list_display = ("tool_name", "tenant", "enabled", "rate")
@@ -18,7 +18,7 @@ class ToolSettingAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(Grant)
-class GrantAdmin(ModelAdmin):  # type: ignore[misc]
+class GrantAdmin(ModelAdmin):
     """Who may, or may not, use a tool whatever their role allows."""
 
     list_display = ("tool_name", "tenant", "effect", "user", "role", "created_at")
