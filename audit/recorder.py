@@ -28,10 +28,7 @@ from audit.models import Status
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
 
-_COLUMNS = (
-    "id tenant_id user_id conversation_id message_id run_id turn position tool_name tier input input_raw params_hash "
-    "decision status error_code error_message error_field display time_limit_ms row_key created_at queued_at finished_at"
-).split()
+_COLUMNS = ["id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id", "turn", "position", "tool_name", "tier", "input", "input_raw", "params_hash", "decision", "status", "error_code", "error_message", "error_field", "display", "time_limit_ms", "row_key", "created_at", "queued_at", "finished_at"]
 # What a call's row holds until it has run.
 _BLANK: Row = {
     **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
@@ -43,7 +40,9 @@ _INSERT_CALL = (
     f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
 )
 _INSERT_ENTRY = "INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment) VALUES (%s, %s, %s, %s, %s)"
-_ENQUEUE = "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
+_ENQUEUE = (
+    "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
+)
 _CLAIM = """
     UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
         lease_until = now() + make_interval(secs => %s)

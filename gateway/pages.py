@@ -27,9 +27,9 @@ RUNS = 30
 OUTPUT_BYTES = 16 * 1024
 EXAMPLES = [
     ("search", "Search the web", "Search the web for row-level security in PostgreSQL"),
-    ("note", "Save a note", "Save a note titled Groceries: milk, eggs and bread"),
-    ("task", "Add a task", "Add a task to call the bank tomorrow"),
-    ("list", "See your tasks", "List my tasks"),
+    ("note", "Save a note", "Save a note: the spare key is with the neighbours"),
+    ("task", "Add a task", "Add a high priority task to call the bank"),
+    ("list", "See your tasks", "Show my open tasks"),
 ]
 
 

@@ -1,6 +1,5 @@
 """Django's settings, made from the environment; `docs/operations.md` lists every variable."""
 
-
 from datetime import timedelta
 
 from gateway import environment as env
@@ -30,7 +29,9 @@ HOST = env.text("HOST", "127.0.0.1")
 PORT = env.integer("PORT", 8000, most=65535)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")
 if not ALLOWED_HOSTS:
-    raise env.WrongSetting("ALLOWED_HOSTS must name the hosts that Toolgate is reached by when TOOLGATE_ENV is production")
+    raise env.WrongSetting(
+        "ALLOWED_HOSTS must name the hosts that Toolgate is reached by when TOOLGATE_ENV is production"
+    )
 TRUSTED_PROXIES = env.words("TRUSTED_PROXIES")
 CORS_ALLOWED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
 CSRF_TRUSTED_ORIGINS = [origin for origin in CORS_ALLOWED_ORIGINS if "://" in origin]

@@ -33,5 +33,7 @@ def derived_urls(urls: dict[str, str], data_dir: Path) -> dict[str, str]:
     for alias in ("system", "operator"):
         if not filled.get(alias):
             login = quote(f"{parts.username}_as_{alias}", safe="")
-            filled[alias] = urlunsplit(parts._replace(netloc=f"{login}:{quote(known[alias + '_password'], safe='')}@{address}"))
+            filled[alias] = urlunsplit(
+                parts._replace(netloc=f"{login}:{quote(known[alias + '_password'], safe='')}@{address}")
+            )
     return filled

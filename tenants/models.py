@@ -23,7 +23,9 @@ class Tenant(models.Model):
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=200)
     role_ceilings = models.JSONField(
-        default=dict, blank=True, help_text='The highest tier of tools a role may use, such as {"auditor": "read_only"}.'
+        default=dict,
+        blank=True,
+        help_text='The highest tier of tools a role may use, such as {"auditor": "read_only"}.',
     )
     default_tools = models.JSONField(
         default=list, blank=True, help_text='What "..." stands for in an agent\'s list of tools.'

@@ -1,9 +1,9 @@
 """Database roles: the three groups that migrations grant to, and the logins that belong to them.
 
-    owner     migrates; sees through row security; never held by web or worker
-    app       web and worker; walled in by row security
-    system    sweeper and partitions; sees every tenant, may do next to nothing
-    operator  superusers' admin; sees every tenant
+owner     migrates; sees through row security; never held by web or worker
+app       web and worker; walled in by row security
+system    sweeper and partitions; sees every tenant, may do next to nothing
+operator  superusers' admin; sees every tenant
 """
 
 from urllib.parse import unquote, urlsplit
@@ -67,4 +67,6 @@ def _check_walled(connection: psycopg.Connection, login: str) -> None:
         "SELECT rolsuper OR rolbypassrls OR rolname = current_user FROM pg_roles WHERE rolname = %s", [login]
     ).fetchone()
     if row is None or row[0]:
-        raise SetupRefused(f"the login {login} must be neither the owner nor superuser nor BYPASSRLS: it would see through tenants")
+        raise SetupRefused(
+            f"the login {login} must be neither the owner nor superuser nor BYPASSRLS: it would see through tenants"
+        )

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import psycopg
 from django.conf import settings
-from django.db import connections, transaction as django_transaction
+from django.db import connections
+from django.db import transaction as django_transaction
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 

@@ -21,7 +21,9 @@ def send(calls: Sequence[QueuedCall]) -> None:
         tool = registry().get(tool_name)
         task = "tools.execute_local" if tool is not None and tool.transactional else "tools.execute_remote"
         try:
-            current_app.send_task(task, args=[str(tenant_id), str(user_id), str(call_id)], ignore_result=True, retry=False)
+            current_app.send_task(
+                task, args=[str(tenant_id), str(user_id), str(call_id)], ignore_result=True, retry=False
+            )
         except Exception as away:
             log.warning("dispatch left to the sweeper", extra={"call_id": str(call_id), "why": type(away).__name__})
             return

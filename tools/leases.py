@@ -46,9 +46,7 @@ class Leases:
                 continue
             held = dict(self._held)
             try:
-                rows = await scoping.fetch(
-                    self._renewal, [list(held), list(held.values()), settings.RUN_LEASE_SECONDS]
-                )
+                rows = await scoping.fetch(self._renewal, [list(held), list(held.values()), settings.RUN_LEASE_SECONDS])
             except Exception as error:
                 log.warning("leases not renewed", extra={"why": type(error).__name__})
                 continue

@@ -56,7 +56,10 @@ class ChatView(AsyncView):
             200: serializers.RunBody,
             202: serializers.RunBody,
             (200, parsing.EVENT_STREAM): _STREAM,
-            **{(status, problems.CONTENT_TYPE): serializers.Problem for status in (400, 401, 403, 404, 409, 413, 422, 429, 502)},
+            **{
+                (status, problems.CONTENT_TYPE): serializers.Problem
+                for status in (400, 401, 403, 404, 409, 413, 422, 429, 502)
+            },
         },
     )
     async def post(self, request: Request) -> HttpResponseBase:

@@ -29,7 +29,9 @@ class JSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
         """Raises ParseError."""
         try:
             return orjson.loads(stream.read())

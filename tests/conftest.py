@@ -1,0 +1,126 @@
+"""Real PostgreSQL and Valkey for every test, and a tenant of its own for each.
+
+The controller starts one embedded PostgreSQL and migrates one database; every pytest worker clones it and starts a
+Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from another's.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+
+from gateway.embedded.services import EmbeddedServices
+
+ROOT = Path(__file__).resolve().parent.parent
+_services = pytest.StashKey[list[EmbeddedServices]]()
+_addresses = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start what the tests stand on, before any of them imports the settings."""
+    config.stash[_services] = []
+    given = getattr(config, "workerinput", None)
+    if given is None:
+        config.stash[_addresses] = _migrated(config)
+        if config.getoption("numprocesses", None):
+            return
+    base = given["addresses"] if given is not None else config.stash[_addresses]
+    _enter(config, base, given["workerid"] if given is not None else "alone")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """Tell a pytest worker where the migrated database is."""
+    node.workerinput["addresses"] = node.config.stash[_addresses]  # type: ignore[attr-defined]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop what this process started."""
+    for services in reversed(config.stash.get(_services, [])):
+        services.__exit__(None, None, None)
+
+
+def _started(config: pytest.Config, **wanted: bool) -> EmbeddedServices:
+    services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-test-")), durable=False, **wanted)
+    services.__enter__()
+    config.stash[_services].append(services)
+    return services
+
+
+def _migrated(config: pytest.Config) -> dict[str, str]:
+    services = _started(config, valkey=False)
+    addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(services.directory.path / "toolgate")}
+    for command in ("setup_database", "migrate"):
+        subprocess.run(
+            [sys.executable, "manage.py", command, *(["-v0", "--skip-checks"] if command == "migrate" else [])],
+            cwd=ROOT,
+            env=os.environ | addresses | {"REDIS_URL": "redis://127.0.0.1:1/0"},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    return addresses
+
+
+def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
+    """Clone the database for this process, start its Valkey, and set Django up on both."""
+    database = f"test_{name}"
+    with psycopg.connect(base["DATABASE_OWNER_URL"].rpartition("/")[0] + "/postgres", autocommit=True) as connection:
+        template = urlsplit(base["DATABASE_URL"]).path.strip("/")
+        connection.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}"'.encode())
+    addresses = {
+        name: urlunsplit(urlsplit(value)._replace(path=f"/{database}")) if name.startswith("DATABASE") else value
+        for name, value in base.items()
+    }
+    valkey = _started(config, postgres=False)
+    os.environ.update(
+        addresses,
+        REDIS_URL=valkey.redis_url,
+        TOOLGATE_ENV="development",
+        RUN_LEASE_SECONDS="3",
+        DJANGO_SETTINGS_MODULE="gateway.settings",
+    )
+    import django
+
+    django.setup()
+
+
+@pytest.fixture(autouse=True)
+async def _closed_loop_resources(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Close what an asynchronous test opened on its event loop."""
+    yield
+    from tenants import scoping
+    from tools import redis
+
+    await redis.close()
+    await scoping.close_pools()
+
+
+@pytest.fixture
+def tenant() -> "Iterator[object]":
+    """A fresh tenant with alice and bob (members), carol (approver), dana (auditor) and olga (owner)."""
+    from tests.people import make_tenant
+
+    yield make_tenant()
+
+
+@pytest.fixture
+def other_tenant() -> "Iterator[object]":
+    """Another tenant with the same cast, for what must not reach across."""
+    from tests.people import make_tenant
+
+    yield make_tenant()
+
+
+@pytest.fixture(scope="session")
+def stack() -> "Iterator[object]":
+    """A running web process and worker on this pytest worker's database and Valkey."""
+    from tests.stack import Stack
+
+    with Stack() as running:
+        yield running

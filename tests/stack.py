@@ -1,0 +1,106 @@
+"""A whole Toolgate for tests: a web process and a Celery worker, as `make up` starts them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent
+READY_SECONDS = 60
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+class Stack:
+    """`with Stack() as stack: httpx.post(stack.url + "/api/v1/chat", …)`; `environment` is added to the processes'."""
+
+    def __init__(self, **environment: str):
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = environment
+        self.logs = Path(tempfile.mkdtemp(prefix="toolgate-stack-"))
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        self.start("web")
+        self.start("worker")
+        self.wait_ready()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name in list(self.processes):
+            self.kill(name)
+
+    def start(self, name: str) -> None:
+        """Start "web", "worker" or "beat"."""
+        python = [sys.executable, "-m"]
+        uvicorn = ["uvicorn", "gateway.asgi:application", "--port", str(self.port), "--no-access-log"]
+        celery = ["celery", "-A", "gateway"]
+        quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+        command = {
+            "web": [*python, *uvicorn, "--log-level", "warning"],
+            "worker": [*python, *celery, "worker", "--pool", "threads", "--concurrency", "8", *quiet],
+            "beat": [*python, *celery, "beat", "--schedule", str(self.logs / "beat")],
+        }[name]
+        environment = os.environ | self.environment | {"TOOLGATE_PROCESS": name, "PORT": str(self.port)}
+        environment.pop("DATABASE_OWNER_URL", None)
+        with (self.logs / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal, and for those that end a process wait for its end."""
+        process = self.processes[name]
+        if process.poll() is None:
+            os.killpg(process.pid, how)
+            if how in (signal.SIGKILL, signal.SIGTERM):
+                process.wait(20)
+        if process.poll() is not None:
+            del self.processes[name]
+
+    def wait_ready(self) -> None:
+        """Return when /readyz answers 200."""
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            try:
+                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            dead = [name for name, process in self.processes.items() if process.poll() is not None]
+            if dead:
+                raise RuntimeError(f"{dead} died: {self.log(dead[0])[-3000:]}")
+            time.sleep(0.1)
+        raise TimeoutError(f"not ready: {self.log('web')[-2000:]} {self.log('worker')[-2000:]}")
+
+    def log(self, name: str) -> str:
+        """What a process has written."""
+        return (self.logs / f"{name}.log").read_text(errors="replace")
+
+    def chat(self, person: Any, content: str, **more: Any) -> httpx.Response:
+        """`POST /api/v1/chat` as a person."""
+        headers = person.headers | more.pop("headers", {})
+        timeout = more.pop("timeout", 60)
+        return httpx.post(
+            f"{self.url}/api/v1/chat", json={"content": content, **more}, headers=headers, timeout=timeout
+        )
+
+    def get(self, person: Any, path: str, **more: Any) -> httpx.Response:
+        """A GET as a person."""
+        return httpx.get(f"{self.url}{path}", headers=person.headers | more.pop("headers", {}), timeout=60, **more)
