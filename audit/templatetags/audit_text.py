@@ -124,6 +124,8 @@ def took(milliseconds: int | None) -> str:
     """A duration as people say it: 12 ms, 1.4 s, 2 min 5 s; empty when there is none."""
     if milliseconds is None:
         return ""
+    if milliseconds < 1:
+        return "under 1 ms"
     if milliseconds < 1000:
         return f"{milliseconds} ms"
     if milliseconds < 60_000:

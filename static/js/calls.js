@@ -85,6 +85,7 @@ function summary(input) {
 }
 
 function duration(milliseconds) {
+  if (milliseconds < 1) return "under 1 ms";
   if (milliseconds < 1000) return `${milliseconds} ms`;
   if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   return `${Math.floor(milliseconds / 60_000)} min ${Math.floor((milliseconds % 60_000) / 1000)} s`;

@@ -40,7 +40,11 @@ box.addEventListener("keydown", (event) => {
 });
 
 for (const example of document.querySelectorAll("[data-prompt]")) {
-  example.addEventListener("click", () => ask(example.dataset.prompt));
+  example.addEventListener("click", () => {
+    ask(example.dataset.prompt);
+    // The button is gone now; on a phone, focus would raise the keyboard over the answer.
+    if (matchMedia("(pointer: fine)").matches) box.focus();
+  });
 }
 
 find("stop").addEventListener("click", async () => {
