@@ -100,10 +100,7 @@ def _copy_package(installation: Path, packages: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     package = installation.parent
     shutil.copytree(installation, draft / package.name / installation.name, symlinks=True)
-    for libraries in (
-        *package.glob(".dylibs"),
-        *package.parent.glob(f"{package.name}.libs"),
-    ):
+    for libraries in (*package.glob(".dylibs"), *package.parent.glob(f"{package.name}.libs")):
         shutil.copytree(libraries, draft / libraries.relative_to(package.parent), symlinks=True)
     for path in (draft, *draft.rglob("*")):
         if not path.is_symlink():

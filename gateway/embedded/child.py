@@ -18,12 +18,16 @@ SETTLED_SECONDS, LONGEST_WAIT = 10.0, 5.0
 
 @dataclass(frozen=True)
 class Command:
-    """What to run as `name`: the words of the command line, its environment, and open files it inherits."""
+    """What to run as `name`: the words of the command line, its environment, and open files it inherits.
+
+    `last`: it starts when the others are ready, so as not to compete with them for processor time.
+    """
 
     name: str
     words: tuple[str, ...]
     environment: dict[str, str] = field(repr=False)
     inherited: tuple[int, ...] = ()
+    last: bool = False
 
 
 class Child:
@@ -100,7 +104,7 @@ class Child:
             self._close(stream)
         self._process = None
         self._deaths = 1 if time.monotonic() - self._started > SETTLED_SECONDS else self._deaths + 1
-        self.starts_at = time.monotonic() + self._wait()
+        self.starts_at = time.monotonic() + self.wait
         return code
 
     def signal(self, number: signal.Signals) -> None:
@@ -111,8 +115,9 @@ class Child:
             else:
                 self._process.send_signal(number)
 
-    def _wait(self) -> float:
-        """Seconds until the next start: none after the first death, then doubling."""
+    @property
+    def wait(self) -> float:
+        """Seconds from the last death to the next start: none after the first one, then doubling."""
         return 0.0 if self._deaths <= 1 else min(0.25 * 2.0 ** (self._deaths - 2), LONGEST_WAIT)
 
     def _is_result(self, stream: IO[bytes]) -> bool:
@@ -120,10 +125,7 @@ class Child:
 
     def _emit(self, pending: bytearray, *, last: bool) -> None:
         *lines, rest = pending.split(b"\n")
-        while len(rest) > LONGEST_LINE:
-            lines.append(rest[:LONGEST_LINE])
-            rest = rest[LONGEST_LINE:]
-        if last and rest:
+        if len(rest) >= LONGEST_LINE or (last and rest):
             lines.append(rest)
             rest = bytearray()
         for line in lines:

@@ -27,11 +27,7 @@ Plan = Callable[[Configuration, dict[str, str], int], list[Command]]
 
 def preparation(configuration: Configuration, addresses: dict[str, str]) -> Command:
     """Sets up roles and schema and, in development, seeds; it alone holds the owner's login."""
-    return Command(
-        "setup",
-        (sys.executable, "-m", "gateway.embedded.preparation"),
-        _environment("command", addresses),
-    )
+    return Command("setup", (sys.executable, "-m", "gateway.embedded.preparation"), _environment("command", addresses))
 
 
 def processes(configuration: Configuration, addresses: dict[str, str], listening: int) -> list[Command]:
@@ -46,10 +42,12 @@ def processes(configuration: Configuration, addresses: dict[str, str], listening
     return [
         *(Command("web", web, _environment("web", known), (listening,)) for _ in range(configuration.web_concurrency)),
         Command("worker", worker, _environment("worker", known)),
-        Command("beat", beat, _environment("beat", known)),
+        Command("beat", beat, _environment("beat", known), last=True),
     ]
 
 
 def _environment(process: str, addresses: dict[str, str]) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if name not in {OWNER, f"{OWNER}_FILE"}}
+    # What a library warns its developers of is nothing to whoever runs Toolgate.
+    inherited = {"PYTHONWARNINGS": "ignore"}
+    inherited |= {name: value for name, value in os.environ.items() if name not in {OWNER, f"{OWNER}_FILE"}}
     return inherited | addresses | {"TOOLGATE_PROCESS": process, "PYTHONUNBUFFERED": "1"}

@@ -49,10 +49,7 @@ class Configuration:
         urls = {"default": found["DATABASE_URL"]}
         urls |= {
             alias: found[name]
-            for alias, name in (
-                ("system", "DATABASE_SYSTEM_URL"),
-                ("operator", "DATABASE_OPERATOR_URL"),
-            )
+            for alias, name in (("system", "DATABASE_SYSTEM_URL"), ("operator", "DATABASE_OPERATOR_URL"))
             if name in found
         }
         filled = derived_urls(urls, self.data_dir)
@@ -91,11 +88,7 @@ def read() -> Configuration:
     if "DATABASE_URL" in given and "DATABASE_OWNER_URL" not in given:
         raise WrongSetting("DATABASE_OWNER_URL is not set: DATABASE_URL is, and setting up needs the owner's login too")
     if "DATABASE_URL" not in given:
-        for name in (
-            "DATABASE_OWNER_URL",
-            "DATABASE_SYSTEM_URL",
-            "DATABASE_OPERATOR_URL",
-        ):
+        for name in ("DATABASE_OWNER_URL", "DATABASE_SYSTEM_URL", "DATABASE_OPERATOR_URL"):
             if name in given:
                 raise WrongSetting(f"{name} is set and DATABASE_URL is not: set both, or neither for the embedded one")
     if mode == "production":

@@ -9,11 +9,7 @@ PROCESSES = ("web", "worker", "beat", "postgres", "redis")
 
 
 def document(
-    *,
-    url: str,
-    tenants: Tenants,
-    addresses: Mapping[str, str],
-    pids: Iterable[tuple[str, int]],
+    *, url: str, tenants: Tenants, addresses: Mapping[str, str], pids: Iterable[tuple[str, int]]
 ) -> dict[str, Any]:
     """The contents of demo.json; `pids` are (process name, process id) of all that runs now."""
     running = list(pids)

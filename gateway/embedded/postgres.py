@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import psycopg
@@ -36,7 +37,9 @@ SETTINGS = {
     "log_min_messages": "warning",
     "log_line_prefix": "%m [%p] %q%u@%d ",
 }
-HELD = ("is still in use", 'lock file "postmaster.pid" already exists')
+# What it says while processes of a predecessor that was killed still end, and how long that may take.
+HELD = ("is still in use", 'lock file "postmaster.pid" already exists', "could not create any TCP/IP sockets")
+HELD_SECONDS = 10.0
 FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
@@ -49,19 +52,10 @@ class EmbeddedPostgres:
     name = "postgres"
 
     def __init__(
-        self,
-        data_dir: Path,
-        passwords: dict[str, str],
-        *,
-        preferred_port: int | None,
-        durable: bool = True,
+        self, data_dir: Path, passwords: dict[str, str], *, preferred_port: int | None, durable: bool = True
     ) -> None:
         self.port: int | None = None
-        self._data_dir, self._passwords, self._preferred = (
-            data_dir,
-            passwords,
-            preferred_port,
-        )
+        self._data_dir, self._passwords, self._preferred = (data_dir, passwords, preferred_port)
         self._durable = durable
         self._home: Home | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -91,6 +85,7 @@ class EmbeddedPostgres:
         home = self._home = find_home(_programs(), self._data_dir / "postgres")
         if home.data.exists():
             _check_version(home)
+            _clear_leftovers(home.data)
         else:
             self._initialise(home)
         self.port = ports.choose(self._preferred)
@@ -147,28 +142,23 @@ class EmbeddedPostgres:
         draft.rename(home.data)
 
     def _run(self, home: Home) -> None:
-        command: list[str | Path] = [
-            home.bin / "postgres",
-            "-D",
-            home.data,
-            "-p",
-            str(self.port),
-        ]
+        command: list[str | Path] = [home.bin / "postgres", "-D", home.data, "-p", str(self.port)]
         for name, value in (SETTINGS | ({} if self._durable else FORGETFUL)).items():
             command += ["-c", f"{name}={value}"]
         log = Log(self._data_dir / "postgres.log")
+
+        patient_until = time.monotonic() + HELD_SECONDS
 
         def settled() -> bool:
             if not self.is_running():
                 _clear_leftovers(home.data)
                 self._process = log.spawn(
-                    command,
-                    parent_death=signal.SIGQUIT,
-                    account=home.account,
-                    env=_environment(),
+                    command, parent_death=signal.SIGQUIT, account=home.account, env=_environment()
                 )
-            # It refuses while processes of a predecessor that was killed still end: then it is started again.
-            return self._answers(home) or (not self.is_running() and not any(words in log.text() for words in HELD))
+            if self._answers(home):
+                return True
+            held = time.monotonic() < patient_until and any(words in log.text() for words in HELD)
+            return not self.is_running() and not held
 
         if not wait_until(settled, READY_SECONDS) or not self.is_running():
             self.stop()
@@ -189,28 +179,18 @@ class EmbeddedPostgres:
 
     def _connect(self) -> psycopg.Connection:
         password = self._passwords["postgres_superuser"]
-        return psycopg.connect(
-            self._url("postgres", password, "postgres"),
-            autocommit=True,
-            connect_timeout=5,
-        )
+        return psycopg.connect(self._url("postgres", password, "postgres"), autocommit=True, connect_timeout=5)
 
     def _create_logins(self) -> None:
         owner = sql.SQL("LOGIN NOSUPERUSER CREATEROLE CREATEDB BYPASSRLS")
         app = sql.SQL("LOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOBYPASSRLS")
         with self._connect() as connection:
-            for name, rights, secret in (
-                (OWNER, owner, "postgres_owner"),
-                (APP, app, "postgres_app"),
-            ):
+            for name, rights, secret in ((OWNER, owner, "postgres_owner"), (APP, app, "postgres_app")):
                 known = connection.execute("SELECT FROM pg_roles WHERE rolname = %s", [name]).fetchone()
                 verb = sql.SQL("ALTER" if known is not None else "CREATE")
                 connection.execute(
                     sql.SQL("{} ROLE {} WITH {} PASSWORD {}").format(
-                        verb,
-                        sql.Identifier(name),
-                        rights,
-                        sql.Literal(self._passwords[secret]),
+                        verb, sql.Identifier(name), rights, sql.Literal(self._passwords[secret])
                     )
                 )
             if connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:

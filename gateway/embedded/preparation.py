@@ -17,9 +17,9 @@ def main() -> int:
     from gateway.environment import WrongSetting
 
     try:
-        print(_prepare(), end="", flush=True)
+        sys.stdout.write(_prepare())
     except (WrongSetting, CommandError) as refusal:
-        print(f"toolgate: {refusal}", file=sys.stderr)
+        sys.stderr.write(f"toolgate: {refusal}\n")
         return 1
     return 0
 
@@ -30,19 +30,9 @@ def _prepare() -> str:
     django.setup()
     from django.conf import settings
     from django.core.management import call_command
-    from django.db import connections
-    from django.db.migrations.executor import MigrationExecutor
 
     call_command("setup_database", stdout=sys.stderr)
-    executor = MigrationExecutor(connections["owner"])
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        call_command(
-            "migrate",
-            database="owner",
-            interactive=False,
-            skip_checks=True,
-            stdout=sys.stderr,
-        )
+    call_command("migrate", interactive=False, skip_checks=True, verbosity=0)
     seeded = io.StringIO()
     if settings.DEVELOPMENT:
         call_command("seed_demo", stdout=seeded)

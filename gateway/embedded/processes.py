@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,20 +24,13 @@ class Account:
 
 
 def launched(
-    command: Sequence[str | Path],
-    *,
-    parent_death: signal.Signals = signal.SIGKILL,
-    account: Account | None = None,
+    command: Sequence[str | Path], *, parent_death: signal.Signals = signal.SIGKILL, account: Account | None = None
 ) -> list[str]:
     """The command line that runs `command` (its first word an absolute path) so that it gets `parent_death` when the
     calling thread ends, on Linux; elsewhere nothing ends it, and `end_leftover` finds it at the next start."""
     options = ["--parent", str(os.getpid()), "--signal", str(int(parent_death))]
     if account is not None:
-        options += [
-            "--user",
-            f"{account.uid}:{account.gid}",
-            *(["--see-all"] if account.see_all else []),
-        ]
+        options += ["--user", f"{account.uid}:{account.gid}", *(["--see-all"] if account.see_all else [])]
     return [sys.executable, "-I", "-S", str(LAUNCH), *options, "--", *map(str, command)]
 
 
@@ -61,10 +55,7 @@ def command_line(pid: int) -> str:
         except OSError:
             return ""
     listed = subprocess.run(
-        ["ps", "-ww", "-o", "state=,command=", "-p", str(pid)],
-        check=False,
-        capture_output=True,
-        text=True,
+        ["ps", "-ww", "-o", "state=,command=", "-p", str(pid)], check=False, capture_output=True, text=True
     )
     state, _, command = listed.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else command.strip()
@@ -96,10 +87,8 @@ def end(process: subprocess.Popen[bytes], signals: Sequence[tuple[signal.Signals
 
 def kill_group(leader: int) -> None:
     """SIGKILL to every process of the group that `leader` leads or led."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # Nothing is left, or (macOS) only zombies are.
         os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass  # Nothing is left, or (macOS) only zombies are.
 
 
 def end_leftover(pid: int, expected: str, signals: Sequence[tuple[signal.Signals, float]]) -> None:

@@ -4,7 +4,7 @@ import http.client
 import threading
 from collections.abc import Callable
 
-BETWEEN_SECONDS, ANSWER_SECONDS = 0.05, 5.0
+BETWEEN_SECONDS, ANSWER_SECONDS = 0.1, 5.0
 
 
 class Readiness:
@@ -13,11 +13,7 @@ class Readiness:
     def __init__(self, host: str, port: int, host_header: str, on_ready: Callable[[], None]) -> None:
         self.last = "no answer"
         self.reached = threading.Event()
-        self._address, self._host_header, self._on_ready = (
-            (host, port),
-            host_header,
-            on_ready,
-        )
+        self._address, self._host_header, self._on_ready = ((host, port), host_header, on_ready)
         self._stopped = threading.Event()
 
     def start(self) -> None:

@@ -20,14 +20,7 @@ class EmbeddedServices:
     `durable=False` is for throwaway data; `postgres=False` or `valkey=False` leaves that one out.
     """
 
-    def __init__(
-        self,
-        data_dir: Path,
-        *,
-        durable: bool = True,
-        postgres: bool = True,
-        valkey: bool = True,
-    ) -> None:
+    def __init__(self, data_dir: Path, *, durable: bool = True, postgres: bool = True, valkey: bool = True) -> None:
         self.directory = DataDirectory(data_dir)
         self.postgres: EmbeddedPostgres | None = None
         self.valkey: EmbeddedValkey | None = None
@@ -44,10 +37,7 @@ class EmbeddedServices:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
         self.directory.release()
@@ -56,18 +46,11 @@ class EmbeddedServices:
         """Start what is wanted, in a directory that is claimed; raises EmbeddedError. Blocks until both answer."""
         passwords, known = self.directory.passwords(), self.directory.read(PORTS)
         if self._wanted[1]:
-            self.valkey = EmbeddedValkey(
-                self.directory.path,
-                passwords["valkey"],
-                preferred_port=known.get("redis"),
-            )
+            self.valkey = EmbeddedValkey(self.directory.path, passwords["valkey"], preferred_port=known.get("redis"))
             self.valkey.start()
         if self._wanted[0]:
             self.postgres = EmbeddedPostgres(
-                self.directory.path,
-                passwords,
-                preferred_port=known.get("postgres"),
-                durable=self._durable,
+                self.directory.path, passwords, preferred_port=known.get("postgres"), durable=self._durable
             )
             self.postgres.start()
         used = {service.name: service.port for service in self._running()}

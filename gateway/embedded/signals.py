@@ -4,7 +4,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -60,18 +60,14 @@ class Signals:
 
     def wake(self) -> None:
         """Make the descriptor readable; from any thread."""
-        try:
+        with suppress(OSError):  # Full, so it is readable already; or closed, and nobody waits.
             self._writing.send(b"\0")
-        except OSError:
-            pass  # Full, so it is readable already; or closed, and nobody waits.
 
     def clear(self) -> None:
         """Forget what made the descriptor readable."""
-        try:
+        with suppress(BlockingIOError):
             while self._reading.recv(4096):
                 pass
-        except BlockingIOError:
-            pass
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:

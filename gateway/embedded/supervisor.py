@@ -1,6 +1,7 @@
 """Runs all of Toolgate in the foreground: services, set-up, web, worker and beat, each started again when it dies."""
 
 import json
+import math
 import os
 import select
 import signal
@@ -45,9 +46,7 @@ class Supervisor:
         self._configuration, self._output, self._parent = configuration, output, parent
         self._make_preparation, self._make_processes = preparation, processes
         self._services = EmbeddedServices(
-            configuration.data_dir,
-            postgres=configuration.embeds_postgres,
-            valkey=configuration.embeds_valkey,
+            configuration.data_dir, postgres=configuration.embeds_postgres, valkey=configuration.embeds_valkey
         )
         self._directory = self._services.directory
         self._signals = Signals()
@@ -98,8 +97,7 @@ class Supervisor:
         self._addresses = self._configuration.addresses(self._services.addresses())
         self._directory.write(SERVICES, self._addresses)
         self._preparing = self._child(
-            self._make_preparation(self._configuration, self._addresses),
-            on_result=self._take_tenants,
+            self._make_preparation(self._configuration, self._addresses), on_result=self._take_tenants
         )
         self._preparing.start()
 
@@ -131,13 +129,19 @@ class Supervisor:
     def _tend(self) -> None:
         """Start again what has died, and go on when the set-up has ended or everything is ready."""
         self._tend_services()
-        started = self._preparing is not None and self._tend_preparation(self._preparing)
-        for child in self._children:
-            started |= self._tend_child(child)
+        if self._preparing is not None:
+            self._tend_preparation(self._preparing)
+        becomes_ready = self._readiness is not None and self._readiness.reached.is_set() and not self._announced
+        if becomes_ready:
+            for child in self._children:
+                child.starts_at = 0.0
+        started = [child for child in self._children if self._tend_child(child)]
         if started:
             self._publish()
-        if self._readiness is not None and not self._announced:
-            self._announce(self._readiness)
+        if becomes_ready:
+            self._announce()
+        elif self._readiness is not None and not self._announced:
+            self._say_if_slow(self._readiness)
 
     def _tend_services(self) -> None:
         if time.monotonic() < self._services_retry_at:
@@ -153,30 +157,31 @@ class Supervisor:
                 self._publish()
                 self._say(f"{service.name} had died and runs again as process {service.pid}")
 
-    def _tend_preparation(self, preparing: Child) -> bool:
-        """Whether the set-up has ended well, and the processes have been started."""
+    def _tend_preparation(self, preparing: Child) -> None:
         code = preparing.ended()
         if code is None:
-            return False
-        if code < 0:  # Killed by somebody: nothing is wrong with what it does.
-            preparing.start()
-            return False
+            return
         if code > 0:
             self._setup_failed = True
-            return False
-        self._preparing = None
+        elif code < 0:  # Killed by somebody: nothing is wrong with what it does.
+            preparing.start()
+        else:
+            self._preparing = None
+            self._plan()
+
+    def _plan(self) -> None:
+        """Make the children, which `_tend_child` then starts, and begin to ask whether they are ready."""
         assert self._listening is not None
         plan = self._make_processes(self._configuration, self._addresses, self._listening.fileno())
         self._children = [self._child(command) for command in plan]
         for child in self._children:
-            child.start()
+            child.starts_at = math.inf if child.command.last else 0.0
         host, port = self._listening.getsockname()[:2]
         self._readiness = Readiness(host, port, self._configuration.host_header, self._signals.wake)
         self._readiness.start()
-        return True
 
     def _tend_child(self, child: Child) -> bool:
-        """Whether it was started again."""
+        """Whether it was started."""
         code = child.ended()
         if code is not None:
             self._say(f"{child.command.name} ended ({_how(code)}); starting it again")
@@ -191,28 +196,20 @@ class Supervisor:
         left = [{"pid": pid, "command": " ".join(command.words[1:])} for command, pid in children]
         self._directory.write(CHILDREN, {"processes": [*left, *self._services.leftovers()]})
         if self._children and not self._configuration.production:
-            pids = [
-                *((command.name, pid) for command, pid in children),
-                *self._services.pids(),
-            ]
+            pids = [*((command.name, pid) for command, pid in children), *self._services.pids()]
             self._directory.write(
-                DEMO,
-                demo.document(
-                    url=self._url,
-                    tenants=self._tenants,
-                    addresses=self._addresses,
-                    pids=pids,
-                ),
+                DEMO, demo.document(url=self._url, tenants=self._tenants, addresses=self._addresses, pids=pids)
             )
 
-    def _announce(self, readiness: Readiness) -> None:
-        if readiness.reached.is_set():
-            self._announced = True
-            file = self._directory.path / DEMO
-            for line in demo.introduction(self._url, self._tenants, str(file)) if self._tenants else ():
-                self._output.line(line)
-            self._output.line(f"ready {self._url}")
-        elif time.monotonic() - self._began > SLOW_START_SECONDS:
+    def _announce(self) -> None:
+        self._announced = True
+        file = self._directory.path / DEMO
+        for line in demo.introduction(self._url, self._tenants, str(file)) if self._tenants else ():
+            self._output.line(line)
+        self._output.line(f"ready {self._url}")
+
+    def _say_if_slow(self, readiness: Readiness) -> None:
+        if time.monotonic() - self._began > SLOW_START_SECONDS:
             self._began = time.monotonic()
             self._say(f"not ready yet; /readyz says: {readiness.last}")
 

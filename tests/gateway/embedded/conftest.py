@@ -27,22 +27,9 @@ class Running:
         self.data_dir = data_dir
         self.lines: list[str] = []
         self._arriving: queue.Queue[str] = queue.Queue()
-        command = [
-            sys.executable,
-            "-m",
-            "tests.gateway.embedded.stand_in",
-            str(data_dir),
-            str(port),
-            setup,
-            *options,
-        ]
+        command = [sys.executable, "-m", "tests.gateway.embedded.stand_in", str(data_dir), str(port), setup, *options]
         self.process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            process_group=0,
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -96,9 +83,9 @@ def run(tmp_path: Path) -> Iterator[Callable[..., Running]]:
     for running in started:
         running.process.kill()
         running.exited()
-        assert running.process.stdout is not None and running.process.stderr is not None
-        running.process.stdout.close()
-        running.process.stderr.close()
+        for stream in (running.process.stdout, running.process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 def answer(url: str) -> dict[str, Any]:

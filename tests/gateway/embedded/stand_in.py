@@ -64,18 +64,10 @@ def run(options: argparse.Namespace) -> int:
     def processes(_: Configuration, found: dict[str, str], listening: int) -> list[Command]:
         known = {name: value for name, value in found.items() if name != OWNER}
         web = _python("web", WEB, known, listening)
-        return [
-            web,
-            _python("worker", IDLE, known),
-            _python("beat", options.beat, known),
-        ]
+        return [web, _python("worker", IDLE, known), _python("beat", options.beat, known)]
 
     supervisor = Supervisor(
-        configuration,
-        Output(),
-        parent=options.parent,
-        preparation=preparation,
-        processes=processes,
+        configuration, Output(), parent=options.parent, preparation=preparation, processes=processes
     )
     try:
         return supervisor.run()
@@ -86,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _python(name: str, code: str, addresses: dict[str, str], *inherited: int) -> Command:
     words = (sys.executable, "-S", "-c", code, *map(str, inherited))
-    return Command(name, words, addresses | {"TOOLGATE_PROCESS": name}, inherited)
+    return Command(name, words, addresses | {"TOOLGATE_PROCESS": name}, inherited, last=name == "beat")
 
 
 def _options() -> argparse.Namespace:

@@ -16,9 +16,9 @@ import redis
 
 from gateway.embedded import account
 from gateway.embedded.errors import DataDirectoryInUse, ServiceFailed
-from gateway.embedded.processes import LAUNCH, Account, command_line, launched
+from gateway.embedded.processes import LAUNCH, Account, command_line, launched, wait_until
 from gateway.embedded.services import EmbeddedServices
-from tests.gateway.embedded.conftest import ROOT, is_gone
+from tests.gateway.embedded.conftest import PATIENCE, ROOT, is_gone
 
 RIGHTS = "SELECT (rolsuper, rolcreaterole, rolcreatedb, rolbypassrls)::text FROM pg_roles WHERE rolname = current_user"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
@@ -50,34 +50,23 @@ def kill_and_restart(services: EmbeddedServices) -> None:
     pids = [pid for _, pid in services.pids()]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    assert all(is_gone(pid) for pid in pids)
-    dead = services.dead()
-    assert [service.name for service in dead] == ["redis", "postgres"]
-    for service in dead:
+    assert wait_until(lambda: len(services.dead()) == 2, PATIENCE)
+    for service in services.dead():
         service.restart()
     assert services.dead() == []
 
 
-def test_the_owner_may_make_roles_and_databases_and_sees_through_row_security(
-    services: EmbeddedServices,
-) -> None:
+def test_the_owner_may_make_roles_and_databases_and_sees_through_row_security(services: EmbeddedServices) -> None:
     assert value(services.database_owner_url, RIGHTS) == "(f,t,t,t)"
 
 
-def test_the_app_may_neither_and_is_held_by_row_security(
-    services: EmbeddedServices,
-) -> None:
+def test_the_app_may_neither_and_is_held_by_row_security(services: EmbeddedServices) -> None:
     assert value(services.database_url, RIGHTS) == "(f,f,f,f)"
-    with (
-        psycopg.connect(services.database_url) as connection,
-        pytest.raises(psycopg.errors.InsufficientPrivilege),
-    ):
+    with psycopg.connect(services.database_url) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("CREATE TABLE notes ()")
 
 
-def test_the_database_is_the_owners_in_utf_8_without_the_machines_locale(
-    services: EmbeddedServices,
-) -> None:
+def test_the_database_is_the_owners_in_utf_8_without_the_machines_locale(services: EmbeddedServices) -> None:
     about = (
         "SELECT (pg_get_userbyid(datdba), pg_encoding_to_char(encoding), datlocprovider, datlocale)::text "
         "FROM pg_database WHERE datname = current_database()"
@@ -86,9 +75,7 @@ def test_the_database_is_the_owners_in_utf_8_without_the_machines_locale(
     assert value(services.database_url, about) == "(toolgate_owner,UTF8,b,C.UTF-8)"
 
 
-def test_postgresql_wants_the_password_from_everybody(
-    services: EmbeddedServices,
-) -> None:
+def test_postgresql_wants_the_password_from_everybody(services: EmbeddedServices) -> None:
     for url in (services.database_url, services.database_owner_url):
         login, address = url.split("@")
         name = login.removeprefix("postgresql://").partition(":")[0]
@@ -98,31 +85,25 @@ def test_postgresql_wants_the_password_from_everybody(
 
 def test_valkey_wants_the_password(services: EmbeddedServices) -> None:
     assert services.valkey is not None
-    with (
-        redis.Redis(port=services.valkey.port or 0) as stranger,
-        pytest.raises(redis.AuthenticationError),
-    ):
+    with redis.Redis(port=services.valkey.port or 0) as stranger, pytest.raises(redis.AuthenticationError):
         stranger.ping()
     with redis.Redis.from_url(services.redis_url) as known:
         assert known.ping() is True
 
 
-def test_no_password_is_in_a_command_line_or_readable_by_others(
-    services: EmbeddedServices,
-) -> None:
+def test_no_password_is_in_a_command_line_or_readable_by_others(services: EmbeddedServices) -> None:
     secrets_file = services.directory.path / "secrets.json"
     passwords = json.loads(secrets_file.read_bytes()).values()
 
     lines = [command_line(pid) for _, pid in services.pids()]
     assert len(passwords) == 4
-    assert len(lines) == 2 and all(lines)
+    assert len(lines) == 2
+    assert all(lines)
     assert not any(password in line for password in passwords for line in lines)
     assert stat.S_IMODE(secrets_file.stat().st_mode) == 0o600
 
 
-def test_both_restart_on_their_ports_after_a_kill_with_every_committed_row(
-    tmp_path: Path,
-) -> None:
+def test_both_restart_on_their_ports_after_a_kill_with_every_committed_row(tmp_path: Path) -> None:
     with EmbeddedServices(tmp_path / "var") as services:
         urls = services.addresses()
         assert value(services.database_url, "SHOW fsync") == "on"
@@ -136,9 +117,7 @@ def test_both_restart_on_their_ports_after_a_kill_with_every_committed_row(
             assert client.ping() is True
 
 
-def test_a_second_start_keeps_rows_passwords_and_ports_also_in_a_deep_directory(
-    tmp_path: Path,
-) -> None:
+def test_a_second_start_keeps_rows_passwords_and_ports_also_in_a_deep_directory(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["a-directory-with-a-long-name"] * 6)
     with EmbeddedServices(deep, durable=False) as first:
         urls = first.addresses()
@@ -162,16 +141,11 @@ def test_a_port_that_was_taken_meanwhile_is_replaced(tmp_path: Path) -> None:
             assert other.valkey.port not in (None, before)
 
 
-def test_two_at_a_time_in_one_directory_are_refused_and_the_first_is_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_two_at_a_time_in_one_directory_are_refused_and_the_first_is_left_alone(tmp_path: Path) -> None:
     with EmbeddedServices(tmp_path, durable=False, postgres=False) as first:
         pids = first.pids()
 
-        with pytest.raises(
-            DataDirectoryInUse,
-            match=f"process {os.getpid()} runs Toolgate in {tmp_path} already",
-        ):
+        with pytest.raises(DataDirectoryInUse, match=f"process {os.getpid()} runs Toolgate in {tmp_path} already"):
             EmbeddedServices(tmp_path, durable=False, postgres=False).__enter__()
 
         assert first.dead() == []
@@ -183,11 +157,7 @@ def test_a_pid_file_that_names_another_process_is_no_obstacle(tmp_path: Path, ho
     with EmbeddedServices(tmp_path, durable=False, valkey=False):
         pass
     with subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "" if holder == "zombie" else "import signal; signal.pause()",
-        ]
+        [sys.executable, "-c", "" if holder == "zombie" else "import signal; signal.pause()"]
     ) as other:
         if holder == "zombie":
             os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
@@ -200,13 +170,11 @@ def test_a_pid_file_that_names_another_process_is_no_obstacle(tmp_path: Path, ho
         other.kill()
 
 
-def test_a_postmaster_that_outlived_its_supervisor_is_ended_and_its_rows_are_kept(
-    tmp_path: Path,
-) -> None:
+def test_a_postmaster_that_outlived_its_supervisor_is_ended_and_its_rows_are_kept(tmp_path: Path) -> None:
     with EmbeddedServices(tmp_path, durable=False, valkey=False) as first:
         keep_a_row(first)
-        assert first.postgres is not None and first.postgres.pid is not None
-        command = command_line(first.postgres.pid).split(" -c ")[0].split()
+        assert first.postgres is not None
+        command = command_line(first.postgres.pid or 0).split(" -c ")[0].split()
         as_whom = first.postgres.account
     orphan = subprocess.Popen(launched([*command, "-c", "unix_socket_directories="], account=as_whom))
 
@@ -216,9 +184,7 @@ def test_a_postmaster_that_outlived_its_supervisor_is_ended_and_its_rows_are_kep
 
 
 @linux
-def test_both_end_with_the_process_that_started_them_and_start_again_after_it(
-    tmp_path: Path,
-) -> None:
+def test_both_end_with_the_process_that_started_them_and_start_again_after_it(tmp_path: Path) -> None:
     starts = (
         "import pathlib, signal, sys; from gateway.embedded.services import EmbeddedServices\n"
         "with EmbeddedServices(pathlib.Path(sys.argv[1]), durable=False) as services:\n"
@@ -237,9 +203,7 @@ def test_both_end_with_the_process_that_started_them_and_start_again_after_it(
         assert value(services.database_url, "SELECT 1") == 1
 
 
-def test_lost_passwords_are_one_clear_line_and_the_cluster_is_left_alone(
-    tmp_path: Path,
-) -> None:
+def test_lost_passwords_are_one_clear_line_and_the_cluster_is_left_alone(tmp_path: Path) -> None:
     with EmbeddedServices(tmp_path, durable=False, valkey=False):
         pass
     kept = (tmp_path / "secrets.json").read_bytes()
@@ -263,9 +227,7 @@ def test_a_cluster_of_another_major_version_is_one_clear_line(tmp_path: Path) ->
 
 
 @as_root
-def test_roots_postgresql_is_not_roots_and_may_pass_the_closed_directory_it_lies_in(
-    tmp_path: Path,
-) -> None:
+def test_roots_postgresql_is_not_roots_and_may_pass_the_closed_directory_it_lies_in(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with EmbeddedServices(tmp_path / "var", durable=False, valkey=False) as services:
         assert services.postgres is not None
@@ -285,11 +247,7 @@ def test_root_without_that_capability_runs_a_copy_in_an_open_place(
     open_place.mkdir(mode=0o755)
     monkeypatch.setattr(account, "OPEN_PLACES", (open_place,))
     really_runs = account._runs
-    monkeypatch.setattr(
-        account,
-        "_runs",
-        lambda programs, who: not who.see_all and really_runs(programs, who),
-    )
+    monkeypatch.setattr(account, "_runs", lambda programs, who: not who.see_all and really_runs(programs, who))
     try:
         for _ in range(2):
             with EmbeddedServices(tmp_path / "var", durable=False, valkey=False) as services:
@@ -310,10 +268,7 @@ def test_root_who_may_become_nobody_at_all_is_told_so_in_one_line(
     monkeypatch.setattr(account, "OPEN_PLACES", (open_place,))
     monkeypatch.setattr(account, "_runs", lambda programs, who: False)
 
-    with pytest.raises(
-        ServiceFailed,
-        match="^PostgreSQL refuses to run as root, and this root may not .*$",
-    ):
+    with pytest.raises(ServiceFailed, match=r"^PostgreSQL refuses to run as root, and this root may not .*$"):
         EmbeddedServices(tmp_path / "var", durable=False, valkey=False).__enter__()
 
 

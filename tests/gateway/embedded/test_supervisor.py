@@ -88,9 +88,7 @@ def test_a_process_that_is_killed_is_started_again_and_demo_json_stays_true(run:
     assert answer(url)["pid"] == after["web"][0]
 
 
-def test_a_request_that_comes_while_the_web_process_restarts_waits_for_it(
-    run: Run,
-) -> None:
+def test_a_request_that_comes_while_the_web_process_restarts_waits_for_it(run: Run) -> None:
     running = run()
     url = running.ready()
     killed = running.pid("web")
@@ -123,13 +121,11 @@ def test_a_signal_stops_every_process(run: Run, number: signal.Signals, code: in
     assert not (running.data_dir / "services.json").exists()
 
 
-def test_a_process_that_ignores_sigterm_is_killed_when_asked_to_stop_again(
-    run: Run,
-) -> None:
+def test_a_process_that_ignores_sigterm_is_killed_when_asked_to_stop_again(run: Run) -> None:
     stubborn = "import signal; signal.signal(15, signal.SIG_IGN); print('here', flush=True)\nwhile True: signal.pause()"
     running = run("--beat", stubborn)
-    running.line(lambda line: line == "beat   | here")
     running.ready()
+    running.line(lambda line: line == "beat   | here")
     pid = running.pid("beat")
 
     running.process.terminate()
@@ -142,9 +138,7 @@ def test_a_process_that_ignores_sigterm_is_killed_when_asked_to_stop_again(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-def test_children_end_with_a_supervisor_that_is_killed_and_the_next_one_starts(
-    run: Run,
-) -> None:
+def test_children_end_with_a_supervisor_that_is_killed_and_the_next_one_starts(run: Run) -> None:
     running = run()
     running.ready()
     pids = [pid for found in running.demo()["pids"].values() for pid in found]
@@ -171,17 +165,12 @@ def test_a_port_that_is_taken_is_one_clear_line_and_nothing_starts(run: Run) -> 
         running = run("--services", port=port)
 
         refusal = f"cannot listen on 127.0.0.1 port {port} (Address already in use)"
-        assert running.exited() == (
-            1,
-            f"toolgate: {refusal}; stop what holds it, or set HOST and PORT\n",
-        )
+        assert running.exited() == (1, f"toolgate: {refusal}; stop what holds it, or set HOST and PORT\n")
     assert running.lines == []
     assert not (running.data_dir / "postgres").exists()
 
 
-def test_a_second_one_on_the_same_data_is_one_clear_line_and_the_first_goes_on(
-    run: Run,
-) -> None:
+def test_a_second_one_on_the_same_data_is_one_clear_line_and_the_first_goes_on(run: Run) -> None:
     first = run()
     url = first.ready()
 
@@ -197,8 +186,8 @@ def test_a_second_one_on_the_same_data_is_one_clear_line_and_the_first_goes_on(
 def test_a_start_waits_for_one_that_is_stopping(run: Run) -> None:
     slow = "import signal, sys; signal.signal(15, lambda *_: (sys.stdin, signal.sigtimedwait([], 3), sys.exit()))\n"
     first = run("--beat", slow + "print('here', flush=True)\nwhile True: signal.pause()")
-    first.line(lambda line: line == "beat   | here")
     first.ready()
+    first.line(lambda line: line == "beat   | here")
 
     first.process.terminate()
     second = run()
@@ -231,10 +220,7 @@ def test_all_of_it_with_real_services_survives_their_death(run: Run) -> None:
         words = f"up     | {name} had died and runs again as process "
         running.line(functools.partial(_starts_with, words))
 
-    assert wait_until(
-        lambda: all(running.demo()["pids"][name] for name in ("postgres", "redis")),
-        PATIENCE,
-    )
+    assert wait_until(lambda: all(running.demo()["pids"][name] for name in ("postgres", "redis")), PATIENCE)
     after = running.demo()
     assert after["pids"]["postgres"] != before["pids"]["postgres"]
     assert after["pids"]["redis"] != before["pids"]["redis"]
