@@ -5,11 +5,30 @@ delivered twice is made good by the claims in `audit.recorder` and by the sweepe
 """
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.app.amqp import AMQP
+from kombu import Connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
-app = Celery("toolgate")
+
+class PatientConnection(Connection):
+    """Looks for a lost broker every second, where kombu's own pauses grow to half a minute."""
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Connection:
+        """As kombu's, with pauses of a second."""
+        pauses = {"interval_start": 1, "interval_step": 0, "interval_max": 1}
+        return super().ensure_connection(*args, **pauses | options)
+
+
+class Messaging(AMQP):
+    """Celery's messaging over such connections."""
+
+    Connection = PatientConnection
+
+
+app = Celery("toolgate", amqp=Messaging)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["gateway", "tools"])

@@ -6,10 +6,11 @@ more; it starts from the rows alone, and every write carries the driver's fence.
 
 import asyncio
 import logging
+import re
 import time
 import uuid
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from audit import recorder
 from audit.recorder import Failure, Place
 from gateway import prompts, records
 from gateway.providers import retry
-from gateway.providers.errors import ProviderError, ProviderRateLimited
+from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited
 from gateway.providers.interface import Answer, Prompt, PromptMessage
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.view import Row, RunView, TurnView, attempt_of
@@ -33,7 +34,13 @@ from tools.policy import Policy
 
 log = logging.getLogger(__name__)
 
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
 SYSTEM = "You can use tools. The gateway decides whether a call runs and tells you when it does not; never claim that it did."
+
+
+# A turn that suggests more calls than this is no honest one; each of them would be a row.
+MOST_CALLS = 1000
 
 
 class RunLost(Exception):
@@ -79,7 +86,7 @@ async def drive(it: Drive) -> None:
             else:
                 await _turn(it)
     except TimeoutError:
-        await end(it, records.end_values("incomplete", _said(it), incomplete_reason="time"))
+        await _out_of_time(it)
     except ProviderError as error:
         log.warning("provider failed", extra={"why": error.message, "run_id": str(it.view.id)})
         status = 429 if isinstance(error, ProviderRateLimited) else 502
@@ -96,6 +103,22 @@ def _all_final(turn: TurnView) -> bool:
 
 def _said(it: Drive) -> str:
     return it.view.turns[-1].text if it.view.turns else ""
+
+
+async def _out_of_time(it: Drive) -> None:
+    """End the run, keeping what the model had said of the turn that it was asked for."""
+    view = it.view
+    values = records.end_values("incomplete", _said(it), incomplete_reason="time")
+    asked = view.turns[-1] if len(view.turns) > view.row["turns"] else None
+    if asked is None or not asked.text:
+        _void(view)
+        await end(it, values)
+        return
+    answer = Answer(asked.text, finish_reason="cut_off")
+    async with transaction(it.scope) as connection:
+        cut = records.turn_values(uuid.uuid4(), asked.attempt, answer, 0)
+        row = await records.commit_last_turn(connection, view.row, cut, values)
+    _advance(view, row)
 
 
 def _void(view: RunView) -> None:
@@ -121,7 +144,7 @@ async def _turn(it: Drive) -> None:
     view.turns.append(turn)
 
     def hear(text: str) -> None:
-        turn.say(text)
+        turn.say(_storable(text))
         view.changed()
 
     def restart() -> None:
@@ -132,6 +155,9 @@ async def _turn(it: Drive) -> None:
     answer = await retry.ask(
         provider, prompt, hear if it.streams else None, seconds=it.seconds_left, on_restart=restart
     )
+    answer = replace(answer, text=_storable(answer.text))
+    if len(answer.calls) > MOST_CALLS:
+        raise ProviderGarbled(f"The model suggested {len(answer.calls)} calls in one turn; {MOST_CALLS} are the most.")
     if turn.text != answer.text:
         turn.pieces, turn.length = [answer.text], len(answer.text)
     latency_ms = round((time.monotonic() - began) * 1000)
@@ -144,6 +170,11 @@ async def _turn(it: Drive) -> None:
         async with transaction(it.scope) as connection:
             row = await records.commit_last_turn(connection, view.row, values, end)
         _advance(view, row)
+
+
+def _storable(text: str) -> str:
+    """A model's text as PostgreSQL can keep it: NUL and lone surrogates become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 async def _commit_calls(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None:

@@ -135,6 +135,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},

@@ -64,7 +64,8 @@ class RunView:
     @property
     def id(self) -> uuid.UUID:
         """The run's id."""
-        return self.row["id"]
+        run_id: uuid.UUID = self.row["id"]
+        return run_id
 
     @property
     def final(self) -> bool:

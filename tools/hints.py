@@ -37,4 +37,4 @@ async def listen() -> AsyncIterator[uuid.UUID]:
         except (RedisError, OSError, TimeoutError):
             await asyncio.sleep(_BACK_OFF)
         finally:
-            await pubsub.aclose()
+            await pubsub.aclose()  # type: ignore[no-untyped-call]

@@ -17,6 +17,7 @@ from gateway.api import answers, parsing, problems, serializers
 from gateway.api.asynchronous import AsyncView
 from gateway.api.rendering import JSONParser, JSONRenderer
 from gateway.view import RunView, call_body
+from gateway.view import body as run_body
 from tenants.scoping import transaction
 
 _STREAM = OpenApiResponse(OpenApiTypes.STR, description="Server-sent events; see docs/api.md.")
@@ -90,7 +91,7 @@ class RunDetailView(AsyncView):
     @extend_schema(operation_id="run", responses={200: serializers.RunBody, **_PROBLEMS})
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """The run as it is now; a failed one too is a 200 here."""
-        return Response(answers.body(await runs.look(self.walls, run_id)))
+        return Response(run_body(await runs.look(self.walls, run_id)))
 
 
 class RunEventsView(AsyncView):
@@ -115,7 +116,7 @@ class RunCancelView(AsyncView):
     @extend_schema(operation_id="run_cancel", request=None, responses={200: serializers.RunBody, **_PROBLEMS})
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Cancel the run; one that is over stays as it is."""
-        return Response(answers.body(await runs.cancel(self.walls, run_id)))
+        return Response(run_body(await runs.cancel(self.walls, run_id)))
 
 
 class RunTraceView(AsyncView):
@@ -130,7 +131,7 @@ class RunTraceView(AsyncView):
             calls = await records.calls(connection, run_id)
         limit = run.row["profile"]["max_result_bytes"]
         trace = [_turn(turn, [call for call in calls if call["turn"] == turn["number"]], limit) for turn in turns]
-        whole = answers.body(run)
+        whole = run_body(run)
         shown = {name: whole[name] for name in ("run_id", "conversation_id", "status", "model", "usage", "error")}
         return Response({**shown, "tool_trace": trace})
 

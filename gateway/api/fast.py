@@ -55,8 +55,7 @@ async def chat(scope: Scope, receive: Receive, send: Send) -> None:
     except Refused as refusal:
         await _problem(send, identity, refusal.status, problems.refused(refusal))
     except UnknownModel as unknown:
-        body = problems.problem(404, "unknown_model", unknown.message, field="model")
-        await _problem(send, identity, 404, body)
+        await _problem(send, identity, 404, problems.unknown_model(unknown))
     except Exception:
         log.exception("request failed")
         detail = "Toolgate failed to answer. The failure was recorded."

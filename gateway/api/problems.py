@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from gateway.errors import Refused
+from gateway.providers.registry import UnknownModel
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +41,19 @@ def refused(refusal: Refused) -> dict[str, Any]:
     return problem(refusal.status, refusal.code, refusal.detail, **more)
 
 
+def unknown_model(unknown: UnknownModel) -> dict[str, Any]:
+    """The problem document of a request for a model that no provider has."""
+    return problem(404, "unknown_model", unknown.message, field="model")
+
+
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's exception handler."""
     if isinstance(error, Refused):
         set_rollback()
         return Response(refused(error), error.status, content_type=CONTENT_TYPE)
+    if isinstance(error, UnknownModel):
+        set_rollback()
+        return Response(unknown_model(error), 404, content_type=CONTENT_TYPE)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -54,10 +63,11 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     set_rollback()
     status = error.status_code
     headers = {}
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
-    if getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(error.wait))
+    # DRF puts these on the exception itself.
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if seconds := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(seconds))
     body = problem(status, _CODES.get(status, "error"), _detail(error), **_fields(error))
     return Response(body, status, headers=headers, content_type=CONTENT_TYPE)
 
