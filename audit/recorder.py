@@ -28,7 +28,32 @@ from audit.models import Status
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
 
-_COLUMNS = ["id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id", "turn", "position", "tool_name", "tier", "input", "input_raw", "params_hash", "decision", "status", "error_code", "error_message", "error_field", "display", "time_limit_ms", "row_key", "created_at", "queued_at", "finished_at"]
+_COLUMNS = [
+    "id",
+    "tenant_id",
+    "user_id",
+    "conversation_id",
+    "message_id",
+    "run_id",
+    "turn",
+    "position",
+    "tool_name",
+    "tier",
+    "input",
+    "input_raw",
+    "params_hash",
+    "decision",
+    "status",
+    "error_code",
+    "error_message",
+    "error_field",
+    "display",
+    "time_limit_ms",
+    "row_key",
+    "created_at",
+    "queued_at",
+    "finished_at",
+]
 # What a call's row holds until it has run.
 _BLANK: Row = {
     **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),

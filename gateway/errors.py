@@ -4,10 +4,12 @@ Refused                     the answer's HTTP status, code and words
 ├── ContentTooLarge         413 content_too_large
 ├── NoSuchConversation      404 not_found
 ├── NoSuchAgent             404 unknown_agent
+├── NoSuchModel             404 unknown_model
 ├── NoSuchRun               404 not_found
 ├── ConversationBusy        409 conversation_busy
 ├── IdempotencyMismatch     422 idempotency_mismatch
-└── InvalidRequest          400 invalid_request
+├── InvalidRequest          400 invalid_request
+└── Unavailable             503 unavailable
 """
 
 
@@ -55,6 +57,16 @@ class NoSuchAgent(Refused):
         super().__init__(f"Your tenant has {named}.", "agent")
 
 
+class NoSuchModel(Refused):
+    """No configured provider has the model."""
+
+    status = 404
+    code = "unknown_model"
+
+    def __init__(self, detail: str):
+        super().__init__(detail, "model")
+
+
 class NoSuchRun(Refused):
     """There is no such run of this user's."""
 
@@ -83,3 +95,14 @@ class IdempotencyMismatch(Refused):
 
     def __init__(self) -> None:
         super().__init__("This Idempotency-Key was used with another request body. Use a new key for a new request.")
+
+
+class Unavailable(Refused):
+    """The database is away for the moment; nothing was begun, or the idempotency key tells what was."""
+
+    status = 503
+    code = "unavailable"
+    retry_after = 2
+
+    def __init__(self) -> None:
+        super().__init__("Toolgate cannot reach its database for the moment. Try again in a few seconds.")

@@ -36,7 +36,10 @@ log = logging.getLogger(__name__)
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
-SYSTEM = "You can use tools. The gateway decides whether a call runs and tells you when it does not; never claim that it did."
+SYSTEM = (
+    "You can use tools. The gateway decides whether a call runs and tells you when it does not; "
+    "never claim that it did."
+)
 
 
 # A turn that suggests more calls than this is no honest one; each of them would be a row.

@@ -65,7 +65,7 @@ def of_run(view: RunView, limit: int) -> list[PromptMessage]:
 
 
 def of_past(runs: list[Row], turns: list[Row], calls: list[Row], limit: int) -> list[PromptMessage]:
-    """Earlier runs (newest first) as messages in order, whole runs dropped from the oldest on when they are too long."""
+    """Earlier runs (newest first) as messages in order; the oldest are dropped whole when all are too long."""
     turns_of: dict[uuid.UUID, list[Row]] = defaultdict(list)
     calls_of: dict[tuple[uuid.UUID, int], list[Row]] = defaultdict(list)
     for turn in turns:

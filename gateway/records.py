@@ -49,7 +49,8 @@ _TURN = """turn AS (
 _COUNT = """turns = turns + 1, input_tokens = input_tokens + %(input_tokens)s,
             output_tokens = output_tokens + %(output_tokens)s"""
 _END = """status = %(status)s, incomplete_reason = %(incomplete_reason)s, error_code = %(error_code)s,
-            error_message = %(error_message)s, error_status = %(error_status)s, finished_at = now(), lease_until = NULL"""
+            error_message = %(error_message)s, error_status = %(error_status)s, finished_at = now(),
+            lease_until = NULL"""
 _HELD = "WHERE id = %(id)s AND fence = %(fence)s AND status = 'in_progress' RETURNING *"
 _ANSWER = """message AS (
         INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)

@@ -20,9 +20,17 @@ from django.conf import settings
 from audit import recorder
 from audit.recorder import Failure
 from gateway import loop, prompts, records
-from gateway.errors import ConversationBusy, IdempotencyMismatch, NoSuchAgent, NoSuchConversation, NoSuchRun
+from gateway.errors import (
+    ConversationBusy,
+    IdempotencyMismatch,
+    NoSuchAgent,
+    NoSuchConversation,
+    NoSuchModel,
+    NoSuchRun,
+)
 from gateway.loop import Drive, RunLost
 from gateway.providers.interface import UserMessage
+from gateway.providers.registry import UnknownModel
 from gateway.view import Row, RunView, from_rows, refresh
 from gateway.waits import waits
 from tenants.principal import Principal
@@ -58,7 +66,7 @@ async def begin(principal: Principal, request: ChatRequest) -> RunView:
     """Write the user's message and the run, and start driving it; the run of an earlier request with the same key is
     that run.
 
-    Raises NoSuchConversation, NoSuchAgent, UnknownModel, ConversationBusy, IdempotencyMismatch.
+    Raises NoSuchConversation, NoSuchAgent, NoSuchModel, ConversationBusy, IdempotencyMismatch.
     """
     scope = _scope(principal)
     try:
@@ -78,7 +86,10 @@ async def _begin(scope: Scope, request: ChatRequest) -> Drive:
         if request.conversation_id and not await records.owns(connection, request.conversation_id):
             raise NoSuchConversation(request.conversation_id)
         model = request.model or row["model"] or settings.DEFAULT_MODEL
-        loop.providers().resolve(model)
+        try:
+            loop.providers().resolve(model)
+        except UnknownModel as unknown:
+            raise NoSuchModel(unknown.message) from None
         values: Row = {
             "id": run_id,
             **scope._asdict(),
@@ -268,7 +279,7 @@ async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
         if await records.cancel(connection, run_id, scope.user_id) is not None:
             await recorder.withdraw(connection, run_id, stopped)
     if run_id in _drives:
-        view, task = _drives[run_id]
+        task = _drives[run_id][1]
         task.cancel()
         await asyncio.wait([task])
     await hints.publish(run_id)

@@ -80,7 +80,8 @@ def _lost(call: dict[str, Any], repeatable: bool) -> Outcome:
         message = f"{call['tool_name']} lost its worker {call['attempt']} times; it had no effect."
         failure = Failure("execution_error", message)
     else:
-        message = f"The worker was lost while {call['tool_name']} ran: it may or may not have had its effect. It was not run again."
+        lost = f"The worker was lost while {call['tool_name']} ran"
+        message = f"{lost}: it may or may not have had its effect. It was not run again."
         failure = Failure("outcome_unknown", message)
     began = call["started_at"]
     elapsed = round((datetime.now(UTC) - began).total_seconds() * 1000) if began else None

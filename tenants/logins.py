@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -16,10 +17,9 @@ def generated_secrets(data_dir: Path) -> dict[str, str]:
         draft = data_dir / f".generated.{os.getpid()}.json"
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(fresh))
-        try:
+        # When another process was first, its secrets hold.
+        with suppress(FileExistsError):
             os.link(draft, path)
-        except FileExistsError:
-            pass  # Another process was first; its secrets hold.
         draft.unlink()
     return dict(json.loads(path.read_bytes()))
 

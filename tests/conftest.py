@@ -10,12 +10,17 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 import pytest
 
 from gateway.embedded.services import EmbeddedServices
+
+if TYPE_CHECKING:
+    from tests.people import Cast
+    from tests.stack import Stack
 
 ROOT = Path(__file__).resolve().parent.parent
 _services = pytest.StashKey[list[EmbeddedServices]]()
@@ -102,23 +107,23 @@ async def _closed_loop_resources(request: pytest.FixtureRequest) -> AsyncIterato
 
 
 @pytest.fixture
-def tenant() -> "Iterator[object]":
+def tenant() -> "Cast":
     """A fresh tenant with alice and bob (members), carol (approver), dana (auditor) and olga (owner)."""
     from tests.people import make_tenant
 
-    yield make_tenant()
+    return make_tenant()
 
 
 @pytest.fixture
-def other_tenant() -> "Iterator[object]":
+def other_tenant() -> "Cast":
     """Another tenant with the same cast, for what must not reach across."""
     from tests.people import make_tenant
 
-    yield make_tenant()
+    return make_tenant()
 
 
 @pytest.fixture(scope="session")
-def stack() -> "Iterator[object]":
+def stack() -> "Iterator[Stack]":
     """A running web process and worker on this pytest worker's database and Valkey."""
     from tests.stack import Stack
 

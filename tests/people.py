@@ -49,7 +49,7 @@ class Cast:
 
 
 def make_tenant(password: str | None = None) -> Cast:
-    """A tenant nobody else has; usernames end in its slug. Passwords are only set when one is given: hashing is slow."""
+    """A tenant nobody else has; usernames end in its slug. Without `password` nobody has one: hashing is slow."""
     slug = f"t{uuid.uuid4().hex[:12]}"
     people: dict[str, Person] = {}
     with on_login("operator"), transaction.atomic(using="operator"):

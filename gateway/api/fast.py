@@ -1,4 +1,4 @@
-"""`POST /api/v1/chat` with a bearer key, answered without Django's request cycle: the same service, a tenth of the cost.
+"""`POST /api/v1/chat` with a bearer key, without Django's request cycle: the same service at a fraction of the cost.
 
 Anything else about a request (a session, an Origin that needs CORS headers, another method) goes to
 Django, whose `ChatView` answers the same.
@@ -9,13 +9,13 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import orjson
+import psycopg
 import structlog
 
 from gateway import events, runs
 from gateway.api import answers, parsing, problems
 from gateway.errors import Refused
 from gateway.middleware import request_id
-from gateway.providers.registry import UnknownModel
 from tenants.authentication import bearer, by_key
 from tenants.scoping import Scope as Walls
 
@@ -54,12 +54,13 @@ async def chat(scope: Scope, receive: Receive, send: Send) -> None:
         return
     except Refused as refusal:
         await _problem(send, identity, refusal.status, problems.refused(refusal))
-    except UnknownModel as unknown:
-        await _problem(send, identity, 404, problems.unknown_model(unknown))
+    except psycopg.OperationalError as away:
+        unavailable = problems.unavailable(away)
+        retry = [(b"retry-after", str(unavailable.retry_after).encode())]
+        await _problem(send, identity, unavailable.status, problems.refused(unavailable), retry)
     except Exception:
         log.exception("request failed")
-        detail = "Toolgate failed to answer. The failure was recorded."
-        await _problem(send, identity, 500, problems.problem(500, "internal_error", detail))
+        await _problem(send, identity, 500, problems.problem(500, "internal_error", problems.FAILED))
 
 
 async def _chat(headers: dict[str, str], receive: Receive, send: Send, identity: str) -> None:

@@ -1,7 +1,7 @@
 """The tool history over REST: `/api/v1/tool-calls/`."""
 
 import uuid
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import django_filters
@@ -17,6 +17,8 @@ from gateway.api import serializers
 from tenants.views import WithinTenant
 
 LISTED_OUTPUT_BYTES = 16_384
+# An id is made a moment before its row, perhaps by another machine's clock.
+SLACK_MILLISECONDS = 60_000
 
 
 class ToolCallFilter(FilterSet):
@@ -38,7 +40,7 @@ class ToolCallFilter(FilterSet):
 
     def filter_since(self, calls: QuerySet[ToolCall], name: str, value: datetime) -> QuerySet[ToolCall]:
         """Since a time; the id, which grows with time, lets PostgreSQL leave older partitions alone."""
-        milliseconds = max(0, int((value - timedelta(minutes=1)).timestamp() * 1000))
+        milliseconds = max(0, int(value.timestamp() * 1000) - SLACK_MILLISECONDS)
         return calls.filter(created_at__gte=value, id__gte=uuid.UUID(int=min(milliseconds, (1 << 48) - 1) << 80))
 
     def filter_user(self, calls: QuerySet[ToolCall], name: str, value: str) -> QuerySet[ToolCall]:

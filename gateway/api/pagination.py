@@ -1,5 +1,9 @@
 """Lists are paged by cursor: `{next, previous, results}`, however long the table."""
 
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
 
 
@@ -10,3 +14,10 @@ class Pages(CursorPagination):
     page_size_query_param = "limit"
     max_page_size = 200
     ordering = "-id"
+
+    def paginate_queryset(self, *args: Any, **kwargs: Any) -> Any:
+        """A page; 404 for a cursor that names no place in this list."""
+        try:
+            return super().paginate_queryset(*args, **kwargs)
+        except ValidationError:
+            raise NotFound(self.invalid_cursor_message) from None

@@ -4,18 +4,20 @@ import http
 import logging
 from typing import Any
 
+import django.db
+import psycopg
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from gateway.errors import Refused
-from gateway.providers.registry import UnknownModel
+from gateway.errors import Refused, Unavailable
 
 log = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
+FAILED = "Toolgate failed to answer. The failure was recorded."
 _CODES = {
     400: "invalid_request",
     401: "unauthenticated",
@@ -41,26 +43,28 @@ def refused(refusal: Refused) -> dict[str, Any]:
     return problem(refusal.status, refusal.code, refusal.detail, **more)
 
 
-def unknown_model(unknown: UnknownModel) -> dict[str, Any]:
-    """The problem document of a request for a model that no provider has."""
-    return problem(404, "unknown_model", unknown.message, field="model")
+def unavailable(error: Exception) -> Unavailable:
+    """The refusal of a request that found the database away."""
+    log.warning("database away", extra={"why": type(error).__name__})
+    return Unavailable()
 
 
-def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+def handle(error: Exception, context: dict[str, Any]) -> Response:
     """DRF's exception handler."""
+    if isinstance(error, psycopg.OperationalError | django.db.OperationalError):
+        error = unavailable(error)
     if isinstance(error, Refused):
         set_rollback()
-        return Response(refused(error), error.status, content_type=CONTENT_TYPE)
-    if isinstance(error, UnknownModel):
-        set_rollback()
-        return Response(unknown_model(error), 404, content_type=CONTENT_TYPE)
+        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
+        return Response(refused(error), error.status, headers=headers, content_type=CONTENT_TYPE)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
-    if not isinstance(error, exceptions.APIException):
-        return None
     set_rollback()
+    if not isinstance(error, exceptions.APIException):
+        log.exception("request failed", exc_info=error)
+        return Response(problem(500, "internal_error", FAILED), 500, content_type=CONTENT_TYPE)
     status = error.status_code
     headers = {}
     # DRF puts these on the exception itself.
