@@ -80,7 +80,7 @@ async function answer(view, { message, runId }) {
   live = { runId, stopping: false };
   busy(true);
   say("Working");
-  view.wait(true);
+  view.begin();
   scrollDown(true);
   const onConnection = (state) => say(state === "lost" ? "The connection is lost. Trying again." : "Working");
   try {

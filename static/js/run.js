@@ -45,12 +45,21 @@ export class RunView {
     else if (event === "message.restarted") this.#restart(data.turn);
     else if (event.startsWith("tool_call.")) this.#card(data);
     else if (event.startsWith("run.") && event !== "run.created") this.#finish(data);
-    this.wait(event !== "message.delta" && this.#busy(event));
+    this.#dots(event !== "message.delta" && this.#silent(event));
   }
 
-  /** Show or hide the three dots. */
-  wait(on) {
-    this.element.setAttribute("aria-busy", String(on));
+  /** From now on the answer grows. */
+  begin() {
+    this.element.setAttribute("aria-busy", "true");
+    this.#dots(true);
+  }
+
+  #end() {
+    this.element.setAttribute("aria-busy", "false");
+    this.#dots(false);
+  }
+
+  #dots(on) {
     if (!on) this.#waiting?.remove();
     else {
       this.#waiting ??= element("div", { "class": "thinking", "aria-hidden": "true" }, element("i"), element("i"), element("i"));
@@ -60,7 +69,7 @@ export class RunView {
 
   /** Say that the server did not take the message. */
   refuse(title, ...rest) {
-    this.wait(false);
+    this.#end();
     this.#body.append(notice("bad", title, ...rest));
   }
 
@@ -70,7 +79,7 @@ export class RunView {
     return last === undefined ? "" : this.#texts.get(last).prose.text;
   }
 
-  #busy(event) {
+  #silent(event) {
     if (event.startsWith("run.")) return event === "run.created";
     // A card that turns says the same as the dots.
     return [...this.#cards.values()].every((card) => card.settled);
@@ -120,11 +129,11 @@ export class RunView {
     for (const call of body.tool_calls ?? []) this.#card(call);
     const turn = body.usage?.turns;
     if (body.content && turn && this.#texts.get(turn)?.text !== body.content) this.#prose(turn).show(body.content);
-    this.wait(false);
     this.#ended(body);
   }
 
   #ended({ status, error, incomplete_reason: reason }) {
+    this.#end();
     if (status === "failed") {
       const again = element("button", { "class": "button", "type": "button" }, "Ask again");
       again.addEventListener("click", () => this.onAgain(this.question));
