@@ -28,32 +28,6 @@ from audit.models import Status
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
 
-_COLUMNS = [
-    "id",
-    "tenant_id",
-    "user_id",
-    "conversation_id",
-    "message_id",
-    "run_id",
-    "turn",
-    "position",
-    "tool_name",
-    "tier",
-    "input",
-    "input_raw",
-    "params_hash",
-    "decision",
-    "status",
-    "error_code",
-    "error_message",
-    "error_field",
-    "display",
-    "time_limit_ms",
-    "row_key",
-    "created_at",
-    "queued_at",
-    "finished_at",
-]
 # What a call's row holds until it has run.
 _BLANK: Row = {
     **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
@@ -61,9 +35,6 @@ _BLANK: Row = {
     "attempt": 0,
     "fence": 0,
 }
-_INSERT_CALL = (
-    f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
-)
 _INSERT_ENTRY = "INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment) VALUES (%s, %s, %s, %s, %s)"
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
@@ -143,6 +114,14 @@ class Place:
     turn: int
 
 
+_OF_CALL = tuple(name for name in NewCall.__slots__ if name != "refusal")
+_OF_STATE = ("status", "error_code", "error_message", "error_field", "display", "row_key", "created_at", "queued_at")
+_COLUMNS = (*Place.__slots__, *_OF_CALL, *_OF_STATE, "finished_at")
+_INSERT_CALL = (
+    f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
+)
+
+
 async def propose(
     connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
 ) -> list[Row]:
@@ -177,7 +156,7 @@ def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
     return {
         **_BLANK,
         **{name: getattr(place, name) for name in Place.__slots__},
-        **{name: getattr(call, name) for name in NewCall.__slots__ if name != "refusal"},
+        **{name: getattr(call, name) for name in _OF_CALL},
         "status": Status.ERROR.value if refusal else unrefused.value,
         "error_code": refusal and refusal.code,
         "error_message": refusal and refusal.message,

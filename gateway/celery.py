@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 class PatientConnection(Connection):
     """Looks for a lost broker every second, where kombu's own pauses grow to half a minute."""
 
-    def ensure_connection(self, *args: Any, **options: Any) -> Connection:
+    def ensure_connection(self, *args: Any, **options: Any) -> Connection:  # type: ignore[override]
         """As kombu's, with pauses of a second."""
         pauses = {"interval_start": 1, "interval_step": 0, "interval_max": 1}
         return super().ensure_connection(*args, **pauses | options)
