@@ -19,7 +19,7 @@ from django.conf import settings
 
 from audit import recorder
 from audit.recorder import Failure
-from gateway import loop, prompts, records
+from gateway import loop, metrics, prompts, records
 from gateway.errors import (
     ConversationBusy,
     IdempotencyMismatch,
@@ -161,6 +161,8 @@ def _stop(run_id: uuid.UUID) -> None:
 
 async def _drive(it: Drive) -> None:
     view = it.view
+    began = time.monotonic()
+    metrics.DRIVEN.inc()
     try:
         with leases.held(view.id, view.row["fence"]):
             await loop.drive(it)
@@ -175,6 +177,9 @@ async def _drive(it: Drive) -> None:
             await loop.end(it, records.end_values("failed", "", error=error))
     finally:
         _drives.pop(view.id, None)
+        metrics.DRIVEN.dec()
+        if view.final:
+            metrics.ended(view, time.monotonic() - began)
         view.changed()
         if settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1:
             await hints.publish(view.id)

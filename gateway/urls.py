@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from audit import pages as audit_pages
-from gateway import health, pages
+from gateway import health, metrics, pages
 from gateway.api import chat, conversations, history, tools
 from tenants import pages as tenant_pages
 
@@ -38,4 +38,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs/", SpectacularSwaggerSplitView.as_view(), name="docs"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
 ]
