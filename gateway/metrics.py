@@ -1,4 +1,4 @@
-"""What Prometheus reads at `/metrics`: this web process's runs and their calls, without a tenant or user in any label."""
+"""What Prometheus reads at `/metrics`: this web process's runs and their calls; no label names a tenant or user."""
 
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
