@@ -40,6 +40,7 @@ class AsyncView(APIView):
         except Exception as error:
             response = self.handle_exception(error)
         self.response = self.finalize_response(request, response, *args, **kwargs)
+        self.response.headers.setdefault("Cache-Control", "no-store")
         return self.response
 
     async def options(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
