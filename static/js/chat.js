@@ -26,7 +26,7 @@ for (const run of opened.runs) {
   if (isOpen(run)) answer(view, { runId: run.id });
   else view.restore(run);
 }
-scrollDown(true);
+if (opened.runs.length) scrollDown(true);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
