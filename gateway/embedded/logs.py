@@ -1,5 +1,6 @@
 """What an embedded service writes: a file that grows over starts, and what it said since the last one."""
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ LARGEST = 10 * 1024 * 1024
 
 
 class Log:
-    """The file `path`; a file past 10 MiB is set aside under `.1` first."""
+    """The file `path`, readable by its owner only; one past 10 MiB is set aside under `.1` first."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -21,7 +22,7 @@ class Log:
 
     def spawn(self, command: Sequence[str | Path], **options: Any) -> subprocess.Popen[bytes]:
         """Start `command` with its output going here; options as for processes.spawn."""
-        with self.path.open("ab") as output:
+        with open(self.path, "ab", opener=_private) as output:
             self._start = output.tell()
             return spawn(command, stdout=output, stderr=output, **options)
 
@@ -40,3 +41,7 @@ def last_line(text: str) -> str:
     """The last line of `text` that is not blank, or words to that effect."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -35,6 +35,9 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_min_messages": "warning",
+    # Neither statements, which may carry passwords, nor the values that an error is about.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
     "log_line_prefix": "%m [%p] %q%u@%d ",
 }
 # What it says while processes of a predecessor that was killed still end, and how long that may take.
@@ -160,7 +163,7 @@ class EmbeddedPostgres:
             held = time.monotonic() < patient_until and any(words in log.text() for words in HELD)
             return not self.is_running() and not held
 
-        if not wait_until(settled, READY_SECONDS) or not self.is_running():
+        if not wait_until(settled, READY_SECONDS, between=0.05) or not self.is_running():
             self.stop()
             raise ServiceFailed(f"PostgreSQL does not start ({log.path}): {log.last_line()}")
 

@@ -103,6 +103,18 @@ def test_no_password_is_in_a_command_line_or_readable_by_others(services: Embedd
     assert stat.S_IMODE(secrets_file.stat().st_mode) == 0o600
 
 
+def test_a_statement_that_fails_leaves_no_password_in_the_log_which_is_its_owners_alone(
+    services: EmbeddedServices,
+) -> None:
+    log = services.directory.path / "postgres.log"
+    with psycopg.connect(services.database_owner_url) as connection, pytest.raises(psycopg.errors.DuplicateObject):
+        connection.execute("CREATE ROLE toolgate LOGIN PASSWORD 'do-not-log-me'")
+
+    assert 'role "toolgate" already exists' in log.read_text()
+    assert "do-not-log-me" not in log.read_text()
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
 def test_both_restart_on_their_ports_after_a_kill_with_every_committed_row(tmp_path: Path) -> None:
     with EmbeddedServices(tmp_path / "var") as services:
         urls = services.addresses()
