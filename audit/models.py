@@ -86,7 +86,7 @@ class ToolCall(models.Model):
         verbose_name = "tool call"
 
     def __str__(self) -> str:
-        return f"{self.tool_name} {self.status}"
+        return f"{ascii(self.tool_name)[1:-1]} {self.status}"
 
 
 class LedgerEntry(models.Model):

@@ -1,5 +1,6 @@
 """Every address of the house."""
 
+from csp.decorators import csp_update
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path
@@ -10,6 +11,8 @@ from gateway import health, metrics, pages
 from gateway.api import chat, conversations, history, tools
 from tenants import pages as tenant_pages
 
+# Swagger UI sets styles on its own elements.
+docs = csp_update({"style-src": ["'unsafe-inline'"]})(SpectacularSwaggerSplitView.as_view())
 api = [
     path("chat", chat.ChatView.as_view()),
     path("runs/<uuid:run_id>", chat.RunDetailView.as_view()),
@@ -35,7 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("api/v1/", include(api)),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerSplitView.as_view(), name="docs"),
+    path("api/docs/", docs, name="docs"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -88,6 +88,7 @@ class ApiKey(models.Model):
     class Meta:
         db_table = "api_keys"
         ordering = ["-created_at"]
+        verbose_name = "API key"
 
     def __str__(self) -> str:
         return f"{self.prefix}… {self.name}".strip()

@@ -159,6 +159,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "API key",
                 "db_table": "api_keys",
                 "ordering": ["-created_at"],
             },

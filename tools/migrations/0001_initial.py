@@ -1,7 +1,8 @@
+import uuid
+
 import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.functions.datetime
-import uuid
 from django.conf import settings
 from django.db import migrations, models
 
