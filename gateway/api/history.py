@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 import django_filters
-from django.db.models import Case, F, JSONField, Q, QuerySet, Value, When
+from django.db.models import Case, F, JSONField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics
@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from audit.models import LedgerEntry, ToolCall
 from gateway.api import serializers
+from tenants.models import User
 from tenants.views import WithinTenant
 
 LISTED_OUTPUT_BYTES = 16_384
@@ -63,7 +64,10 @@ class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
     scope = "history:read"
     serializer_class = serializers.ToolCallSerializer
     lookup_field = "id"
-    queryset = ToolCall.objects.select_related("user").order_by("-id")
+    # Not a join: a member who has left is no user that the tenant sees, and their calls stay.
+    queryset = ToolCall.objects.annotate(
+        username=Subquery(User.objects.filter(id=OuterRef("user_id")).values("username"))
+    ).order_by("-id")
 
     def get_queryset(self) -> QuerySet[ToolCall]:
         """Row-level security already hides other tenants."""

@@ -101,7 +101,7 @@ class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
     """A tool call as the history shows it; in lists, an output beyond 16,384 bytes is left to the detail."""
 
     tool = serializers.CharField(source="tool_name")
-    username = serializers.CharField(source="user.username")
+    username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
     error = serializers.SerializerMethodField()
     approval_id = serializers.SerializerMethodField()
 

@@ -108,9 +108,7 @@ def test_the_model_is_shown_the_earlier_tool_rounds(upstream: Upstream, tenant: 
     assert said[4]["content"] == "Saved."
 
 
-def test_a_result_beyond_16384_bytes_is_cut_for_the_model_and_whole_on_record(
-    upstream: Upstream, tenant: Cast
-) -> None:
+def test_a_result_beyond_16384_bytes_is_cut_for_the_model_and_whole_on_record(upstream: Upstream, tenant: Cast) -> None:
     tasks = "\n".join("call: add_task " + json.dumps({"title": f"{n:03} " + "é" * 490}) for n in range(25))
     upstream.stack.chat(tenant.alice, tasks)
     script = upstream.script(completion("", ("x", "list_tasks", '{"limit": 100}')), completion("Many."))
@@ -164,9 +162,7 @@ def test_a_second_question_in_the_same_conversation_is_refused_while_the_first_r
         busy = upstream.stack.chat(tenant.alice, "hello", conversation_id=conversation, headers=path)
         assert (busy.status_code, busy.json()["code"]) == (409, "conversation_busy")
         assert busy.headers["content-type"] == "application/problem+json"
-    deleting = httpx.delete(
-        f"{upstream.stack.url}/api/v1/conversations/{conversation}/", headers=tenant.alice.headers
-    )
+    deleting = httpx.delete(f"{upstream.stack.url}/api/v1/conversations/{conversation}/", headers=tenant.alice.headers)
     assert (deleting.status_code, deleting.json()["code"]) == (409, "conversation_busy")
     gate.set()
     asking.join(30)

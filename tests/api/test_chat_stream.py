@@ -135,9 +135,7 @@ def _folded(events: list[sse.Event]) -> list[tuple[str, str]]:
     return folded
 
 
-def test_a_client_that_was_cut_off_takes_the_stream_up_again_while_it_runs(
-    upstream: Upstream, tenant: Cast
-) -> None:
+def test_a_client_that_was_cut_off_takes_the_stream_up_again_while_it_runs(upstream: Upstream, tenant: Cast) -> None:
     more = threading.Event()
     script = upstream.script(streamed({"content": "Hel"}, {"content": "lo."}, between=more))
     url = f"{upstream.stack.url}/api/v1/chat"
@@ -178,8 +176,7 @@ def test_many_watchers_of_one_run_see_the_same(upstream: Upstream, tenant: Cast)
         first = _named(next(sse.live(answer)))
         path = f"/api/v1/runs/{first.data['run_id']}/events"
         watching = [
-            threading.Thread(target=lambda: texts.append(upstream.stack.get(tenant.alice, path).text))
-            for _ in range(5)
+            threading.Thread(target=lambda: texts.append(upstream.stack.get(tenant.alice, path).text)) for _ in range(5)
         ]
         for thread in watching:
             thread.start()

@@ -29,9 +29,7 @@ def _runs(tenant: Cast) -> int:
 
 
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
-def test_the_same_request_again_is_answered_with_the_same_run(
-    stack: Stack, tenant: Cast, path: dict[str, str]
-) -> None:
+def test_the_same_request_again_is_answered_with_the_same_run(stack: Stack, tenant: Cast, path: dict[str, str]) -> None:
     key = _key()
     first = stack.chat(tenant.alice, NOTE, headers=key | path)
     again = stack.chat(tenant.alice, NOTE, headers=key)
@@ -92,9 +90,7 @@ def test_a_duplicate_in_a_conversation_of_its_own_is_no_conflict(stack: Stack, t
     assert _runs(tenant) == 2
 
 
-def test_a_duplicate_while_the_run_is_under_way_waits_for_the_same_answer(
-    upstream: Upstream, tenant: Cast
-) -> None:
+def test_a_duplicate_while_the_run_is_under_way_waits_for_the_same_answer(upstream: Upstream, tenant: Cast) -> None:
     gate = threading.Event()
     script = upstream.script(completion("Hello."))
     script.replies[0].gate = gate

@@ -123,9 +123,7 @@ def test_a_stream_that_fails_ends_in_run_failed(upstream: Upstream, tenant: Cast
 
 def test_the_conversation_may_go_on_with_the_other_provider(upstream: Upstream, tenant: Cast) -> None:
     calls = {"type": "tool_use", "id": "toolu_1", "name": "save_note", "input": NOTE}
-    first, _ = body_of(
-        upstream, tenant, message(calls, stop="tool_use"), message({"type": "text", "text": "Saved."})
-    )
+    first, _ = body_of(upstream, tenant, message(calls, stop="tool_use"), message({"type": "text", "text": "Saved."}))
     script = upstream.script(completion("Hello."))
     second = upstream.stack.chat(tenant.alice, **scripted(script, conversation_id=first["conversation_id"]))
     assert second.json()["content"] == "Hello."

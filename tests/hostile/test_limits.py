@@ -43,9 +43,7 @@ def test_sixty_requests_at_once_save_exactly_thirty_notes(stack: Stack, tenant: 
 
     def ask(_: int) -> list[str]:
         together.wait()
-        return [
-            stack.chat(tenant.alice, f"call: save_note {NOTE}").json()["tool_calls"][0]["status"] for _ in range(3)
-        ]
+        return [stack.chat(tenant.alice, f"call: save_note {NOTE}").json()["tool_calls"][0]["status"] for _ in range(3)]
 
     with ThreadPoolExecutor(20) as pool:
         statuses = Counter(status for three in pool.map(ask, range(20)) for status in three)

@@ -118,7 +118,10 @@ def test_an_idempotency_key_that_is_no_plain_text_is_refused(
 ) -> None:
     headers = tenant.alice.headers | path | {"Idempotency-Key": key.encode()}
     answer = httpx.post(
-        f"{stack.url}/api/v1/chat", json={"content": "hello"}, headers=headers.items(), timeout=30  # type: ignore[arg-type]
+        f"{stack.url}/api/v1/chat",
+        json={"content": "hello"},
+        headers=headers,
+        timeout=30,  # type: ignore[arg-type]
     )
     _is_problem(answer, 400, "invalid_request")
     _no_run(tenant)
@@ -134,7 +137,7 @@ def test_a_wrong_key_is_401_and_says_how_to_do_better(
     stack: Stack, tenant: Cast, path: dict[str, str], authorization: str
 ) -> None:
     headers = path | {"Authorization": authorization.encode("latin-1")}
-    answer = httpx.post(f"{stack.url}/api/v1/chat", json={"content": "x"}, headers=headers.items())  # type: ignore[arg-type]
+    answer = httpx.post(f"{stack.url}/api/v1/chat", json={"content": "x"}, headers=headers)  # type: ignore[arg-type]
     _is_problem(answer, 401, "unauthenticated")
     assert answer.headers["www-authenticate"] == 'Bearer realm="toolgate"'
 
@@ -145,7 +148,7 @@ def test_a_request_id_that_is_not_plain_is_replaced(
     stack: Stack, tenant: Cast, path: dict[str, str], given: str
 ) -> None:
     headers = tenant.alice.headers | path | {"X-Request-Id": given.encode("latin-1")}
-    answer = httpx.post(f"{stack.url}/api/v1/chat", json={"content": "x"}, headers=headers.items())  # type: ignore[arg-type]
+    answer = httpx.post(f"{stack.url}/api/v1/chat", json={"content": "x"}, headers=headers)  # type: ignore[arg-type]
     assert answer.status_code == 200
     assert answer.headers["x-request-id"].isalnum()
     assert answer.headers["x-request-id"] != given
@@ -164,7 +167,8 @@ def test_headers_of_any_size_break_nothing(stack: Stack, tenant: Cast) -> None:
     "path",
     ["/api/v1/runs/%00", "/api/v1/tools/%00/access", "/api/v1/tools/%ff%fe/access", "/api/v1/tools/..%2f..%2f/access",
      "/api/v1/tool-calls/?q=%00", "/api/v1/tool-calls/?user=%00", "/api/v1/tool-calls/?tool=%00",
-     "/api/v1/tool-calls/?status=%00", "/api/v1/tool-calls/?since=%00", "/api/v1/tool-calls/?since=9999-12-31T23:59:59Z",
+     "/api/v1/tool-calls/?status=%00", "/api/v1/tool-calls/?since=%00",
+     "/api/v1/tool-calls/?since=9999-12-31T23:59:59Z",
      "/api/v1/tool-calls/?since=0001-01-01T00:00:00Z", "/api/v1/tool-calls/?since=0001-01-01T00:00:00%2B14:00",
      "/api/v1/tool-calls/?until=9999-12-31T23:59:59-14:00", "/api/v1/tool-calls/?run=1",
      "/api/v1/tool-calls/?cursor=%00", "/api/v1/tool-calls/?cursor=cD0lMDA%3D", "/api/v1/tool-calls/?cursor=!!!",

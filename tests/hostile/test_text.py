@@ -38,9 +38,7 @@ def events(text: str) -> list[tuple[str, str, dict[str, object]]]:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Origin": ORIGIN}], ids=["fast", "django"])
-def test_newlines_and_fields_in_text_forge_no_event(
-    upstream: Upstream, tenant: Cast, headers: dict[str, str]
-) -> None:
+def test_newlines_and_fields_in_text_forge_no_event(upstream: Upstream, tenant: Cast, headers: dict[str, str]) -> None:
     note = json.dumps({"title": FORGED.replace("\r", " ").replace("\u0085", ""), "content": "b"})
     script = upstream.script(
         streamed({"content": FORGED}, {"tool_calls": [{"index": 0, "id": "c", "function":

@@ -1,0 +1,97 @@
+"""Conversations and their messages."""
+
+import json
+import uuid
+
+import httpx
+import pytest
+
+from tests.database import rows
+from tests.people import Cast
+from tests.stack import Stack
+
+PATH = "/api/v1/conversations/"
+
+
+def test_a_conversation_is_made_renamed_listed_and_deleted(stack: Stack, tenant: Cast) -> None:
+    with httpx.Client(base_url=stack.url, headers=tenant.alice.headers) as client:
+        made = client.post(PATH, json={"title": "Shopping"})
+        assert made.status_code == 201
+        assert set(made.json()) == {"id", "title", "created_at", "updated_at"}
+        path = f"{PATH}{made.json()['id']}/"
+        assert client.get(path).json() == made.json()
+        renamed = client.patch(path, json={"title": "Errands"})
+        assert (renamed.status_code, renamed.json()["title"]) == (200, "Errands")
+        assert [each["title"] for each in client.get(PATH).json()["results"]] == ["Errands"]
+        assert client.get(f"{path}messages/").json() == {"next": None, "previous": None, "results": []}
+        gone = client.delete(path)
+        assert (gone.status_code, gone.content) == (204, b"")
+        assert client.get(path).status_code == 404
+        assert client.delete(path).status_code == 404
+
+
+def test_a_chat_goes_on_in_a_conversation_made_before(stack: Stack, tenant: Cast) -> None:
+    made = httpx.post(stack.url + PATH, json={}, headers=tenant.alice.headers).json()
+    run = stack.chat(tenant.alice, "hello", conversation_id=made["id"]).json()
+    assert run["conversation_id"] == made["id"]
+    messages = stack.get(tenant.alice, f"{PATH}{made['id']}/messages/").json()["results"]
+    assert [(each["role"], each["content"]) for each in messages] == [("user", "hello"), ("assistant", run["content"])]
+    assert all(set(each) == {"id", "role", "content", "run_id", "created_at"} for each in messages)
+    assert messages[1]["id"] == run["id"]
+    assert {each["run_id"] for each in messages} == {run["run_id"]}
+
+
+def test_the_last_used_comes_first(stack: Stack, tenant: Cast) -> None:
+    first, second = (stack.chat(tenant.alice, text).json()["conversation_id"] for text in ("one", "two"))
+    stack.chat(tenant.alice, "three", conversation_id=first)
+    listed = stack.get(tenant.alice, PATH).json()["results"]
+    assert [(each["id"], each["title"]) for each in listed] == [(first, "one"), (second, "two")]
+
+
+def test_deleting_a_conversation_keeps_its_tool_calls_on_record(stack: Stack, tenant: Cast) -> None:
+    run = stack.chat(tenant.alice, 'call: save_note {"title": "a", "content": "b"}').json()
+    path = f"{PATH}{run['conversation_id']}/"
+    assert httpx.delete(stack.url + path, headers=tenant.alice.headers).status_code == 204
+    assert stack.get(tenant.alice, f"/api/v1/runs/{run['run_id']}").status_code == 404
+    for table in ("messages", "turns", "runs"):
+        assert rows(f"SELECT id FROM {table} WHERE tenant_id = %(t)s", t=tenant.id) == []
+    call = stack.get(tenant.alice, f"/api/v1/tool-calls/{run['tool_calls'][0]['id']}/").json()
+    assert call["conversation_id"] == run["conversation_id"]
+    assert len(rows("SELECT seq FROM ledger_entries WHERE tenant_id = %(t)s", t=tenant.id)) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b'"x"', b"{", b'{"title": 1, "x"', b'{"title": ["a"]}', b'{"title": {"a": 1}}', b'{"title": null}',
+     json.dumps({"title": "x" * 201}).encode(), b'{"title": "a\\u0000b"}', b'{"title": "\\ud800"}',
+     b'{"title": ' + b"[" * 100_000],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_a_title_that_makes_no_sense_is_a_problem(stack: Stack, tenant: Cast, method: str, body: bytes) -> None:
+    made = httpx.post(stack.url + PATH, json={"title": "before"}, headers=tenant.alice.headers).json()
+    url = stack.url + PATH + (f"{made['id']}/" if method == "PATCH" else "")
+    headers = tenant.alice.headers | {"Content-Type": "application/json"}
+    answer = httpx.request(method, url, content=body, headers=headers)
+    if answer.status_code >= 300:
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["code"] == "invalid_request"
+        assert answer.headers["content-type"] == "application/problem+json"
+    else:
+        assert body in (b"", b"{}"), answer.text
+    titles = rows("SELECT title FROM conversations WHERE tenant_id = %(t)s", t=tenant.id)
+    assert {each["title"] for each in titles} <= {"before", ""}
+
+
+def test_ids_and_owners_cannot_be_chosen(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
+    wanted = str(uuid.uuid4())
+    body = {
+        "id": wanted, "tenant_id": str(other_tenant.id), "tenant": str(other_tenant.id),
+        "user_id": str(tenant.bob.scope.user_id), "user": str(tenant.bob.scope.user_id), "title": "mine",
+    }  # fmt: skip
+    made = httpx.post(stack.url + PATH, json=body, headers=tenant.alice.headers).json()
+    assert made["id"] != wanted
+    [row] = rows("SELECT tenant_id, user_id FROM conversations WHERE id = %(id)s", id=made["id"])
+    assert row == {"tenant_id": tenant.id, "user_id": tenant.alice.scope.user_id}
+    httpx.patch(f"{stack.url}{PATH}{made['id']}/", json=body, headers=tenant.alice.headers)
+    [row] = rows("SELECT tenant_id, user_id FROM conversations WHERE id = %(id)s", id=made["id"])
+    assert row == {"tenant_id": tenant.id, "user_id": tenant.alice.scope.user_id}
