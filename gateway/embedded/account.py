@@ -43,12 +43,12 @@ def find_home(programs: Path, data: Path) -> Home:
         return Home(programs, data)
     uid, gid = _unprivileged(data)
     for account in (Account(uid, gid), Account(uid, gid, see_all=True)):
-        if (account.see_all or _open_to_others(programs / "postgres", data.parent)) and _runs(programs, account):
+        if (account.see_all or _open_to_others(programs / "postgres", data.parent)) and _runs(programs, data, account):
             return Home(programs, data, account)
     account = Account(uid, gid)
     place = _open_copy(programs, data)
     copied = place / "packages" / programs.relative_to(programs.parents[2])
-    if _runs(copied, account):
+    if _runs(copied, place / "postgres", account):
         return Home(copied, place / "postgres", account)
     raise ServiceFailed(
         "PostgreSQL refuses to run as root, and this root may not run it as another user; "
@@ -74,9 +74,10 @@ def _open_to_others(program: Path, directory: Path) -> bool:
     return bool(program.stat().st_mode & OTHERS_READ) and all(way.stat().st_mode & OTHERS_PASS for way in ways)
 
 
-def _runs(programs: Path, account: Account) -> bool:
-    trial = launched([programs / "postgres", "--version"], account=account)
-    return subprocess.run(trial, check=False, capture_output=True).returncode == 0
+def _runs(programs: Path, data: Path, account: Account) -> bool:
+    """Whether initdb, which looks for all that it needs and for who it is, gets as far as showing its settings."""
+    trial = launched([programs / "initdb", "--show", "-D", data], account=account)
+    return subprocess.run(trial, check=False, capture_output=True, env={"LC_ALL": "C"}).returncode == 0
 
 
 def _open_copy(programs: Path, data: Path) -> Path:
@@ -90,11 +91,11 @@ def _open_copy(programs: Path, data: Path) -> Path:
     home.chmod(0o755)
     installation = programs.parent
     if not (home / "packages" / installation.parent.name / installation.name).exists():
-        _copy_package(installation, home / "packages")
+        copy_package(installation, home / "packages")
     return home
 
 
-def _copy_package(installation: Path, packages: Path) -> None:
+def copy_package(installation: Path, packages: Path) -> None:
     """Copy one PostgreSQL installation and the libraries beside its package, which it finds by relative paths."""
     draft = packages.with_suffix(".draft")
     shutil.rmtree(draft, ignore_errors=True)

@@ -8,7 +8,8 @@ import ctypes
 import os
 import sys
 
-PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 1, 8, 47, 2
+PR_SET_PDEATHSIG, PR_SET_SECUREBITS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 1, 28, 47, 2
+SECBIT_NO_SETUID_FIXUP = 4
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
 CAPABILITY_VERSION_3 = 0x20080522
 
@@ -42,7 +43,8 @@ def _become(uid: int, gid: int, *, see_all: bool) -> None:
     if see_all and not kept:
         raise PermissionError("no capability to pass closed directories")
     if kept:
-        _prctl(PR_SET_KEEPCAPS, 1)
+        # Else the kernel forgets the capabilities of whoever stops being root, and access(2) disregards them.
+        _prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP)
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)

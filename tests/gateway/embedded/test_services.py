@@ -14,7 +14,7 @@ import psycopg
 import pytest
 import redis
 
-from gateway.embedded import account
+from gateway.embedded import account, postgres
 from gateway.embedded.errors import DataDirectoryInUse, ServiceFailed
 from gateway.embedded.processes import LAUNCH, Account, command_line, launched, wait_until
 from gateway.embedded.services import EmbeddedServices
@@ -239,10 +239,17 @@ def test_a_cluster_of_another_major_version_is_one_clear_line(tmp_path: Path) ->
 
 
 @as_root
-def test_roots_postgresql_is_not_roots_and_may_pass_the_closed_directory_it_lies_in(tmp_path: Path) -> None:
+def test_roots_postgresql_is_not_roots_and_may_pass_the_closed_directory_it_lies_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tmp_path.chmod(0o700)
+    programs = postgres.installed_programs()
+    account.copy_package(programs.parent, tmp_path / "packages")
+    closed = tmp_path / "packages" / programs.relative_to(programs.parents[2])
+    monkeypatch.setattr(postgres, "installed_programs", lambda: closed)
     with EmbeddedServices(tmp_path / "var", durable=False, valkey=False) as services:
         assert services.postgres is not None
+        assert command_line(services.postgres.pid or 0).startswith(str(tmp_path))
         status = Path(f"/proc/{services.postgres.pid}/status").read_text()
         lines = dict(line.split(":\t") for line in status.splitlines() if line.startswith(("Uid", "CapPrm", "CapAmb")))
 
@@ -259,7 +266,7 @@ def test_root_without_that_capability_runs_a_copy_in_an_open_place(
     open_place.mkdir(mode=0o755)
     monkeypatch.setattr(account, "OPEN_PLACES", (open_place,))
     really_runs = account._runs
-    monkeypatch.setattr(account, "_runs", lambda programs, who: not who.see_all and really_runs(programs, who))
+    monkeypatch.setattr(account, "_runs", lambda *where: not where[2].see_all and really_runs(*where))
     try:
         for _ in range(2):
             with EmbeddedServices(tmp_path / "var", durable=False, valkey=False) as services:
@@ -278,7 +285,7 @@ def test_root_who_may_become_nobody_at_all_is_told_so_in_one_line(
     open_place = tmp_path / "open"
     open_place.mkdir()
     monkeypatch.setattr(account, "OPEN_PLACES", (open_place,))
-    monkeypatch.setattr(account, "_runs", lambda programs, who: False)
+    monkeypatch.setattr(account, "_runs", lambda *where: False)
 
     with pytest.raises(ServiceFailed, match=r"^PostgreSQL refuses to run as root, and this root may not .*$"):
         EmbeddedServices(tmp_path / "var", durable=False, valkey=False).__enter__()
