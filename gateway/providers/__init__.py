@@ -1,1 +1,1 @@
-"""The models' providers: adapters that translate, the one place that retries, and the registry of what is configured."""
+"""The models' providers: adapters that translate, the one place that retries, and what is configured."""

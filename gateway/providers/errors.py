@@ -4,7 +4,7 @@ ProviderError                 502 provider_error, unless said otherwise
 ├── ProviderUnavailable       timeouts, lost connections, 5xx: worth asking again
 ├── ProviderRateLimited       429, `retry_after` seconds when it said so: worth asking again; 429 to the client
 ├── ProviderRefused           401, 403, 404, 400 and other 4xx: asking again would not help
-└── ProviderGarbled           an answer that cannot be read, or a stream that ended without a finish reason: worth asking again
+└── ProviderGarbled           an unreadable answer, a stream without a finish reason: worth asking again
 
 Messages are for people: they never hold a key, a header or the provider's address.
 """

@@ -57,7 +57,7 @@ async def ask(
 
 
 def _pause(error: ProviderError, attempt: int) -> float:
-    """Seconds until the next attempt: as long as the provider asked, else doubling; jitter parts callers that failed together."""
+    """Seconds until the next attempt: as long as the provider asked, else doubling, with jitter."""
     if error.retry_after is not None:
         return error.retry_after + random.uniform(0, 0.1)
     return FIRST_PAUSE * (1 << attempt) * random.uniform(0.5, 1.0)

@@ -150,6 +150,7 @@ def test_any_text_is_parsed_or_refused_and_what_is_parsed_can_be_hashed(raw):
         value = parse(raw)
     except ToolValidationError as error:
         (error.message + (error.field or "")).encode()
-        assert "\x00" not in error.message + (error.field or "")
+        if "\x00" in error.message + (error.field or ""):
+            pytest.fail("a NUL would reach the database")
         return
     assert canonical(json.loads(canonical(value), parse_int=float)) == canonical(value)

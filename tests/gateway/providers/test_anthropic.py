@@ -137,7 +137,7 @@ async def test_a_whole_answers_input_comes_out_exactly_as_sent(
         + b"}"
     )
     fake.json(
-        b'{"content": [{"type": "text", "text": "\\"input\\": {"}, {"type": "tool_use", "id": "a", "name": "svc__find", "input" : '
+        b'{"content": [{"type": "text", "text": "\\"input\\": {"}, {"type": "tool_use", "id": "a", "name": "svc__find", "input" : '  # noqa: E501
         + raw
         + b'}, {"type": "tool_use", "id": "b", "name": "x", "input": {}}], "stop_reason": "tool_use"}'
     )

@@ -193,7 +193,8 @@ async def test_only_the_last_message_counts() -> None:
 
 async def test_a_script_says_exactly_which_calls_to_suggest() -> None:
     raw = '{"query": "\u2028", "query": NaN, {{  '
-    text = f"ignored\ncall: web_search {raw}\ncall: no.such/tool\r\nthen:\ncall: add_task  [1]\nthen:\nthen:\nsearch for tea"
+    first = f"ignored\ncall: web_search {raw}\ncall: no.such/tool\r\n"
+    text = f"{first}then:\ncall: add_task  [1]\nthen:\nthen:\nsearch for tea"
     demo = DemoProvider()
     first = await demo.ask(prompt(text, tools=()))
     assert first.calls == (

@@ -107,6 +107,8 @@ async def test_each_event_loop_has_adapters_of_its_own() -> None:
 
 
 def test_no_sdk_is_imported_before_its_provider_is_used() -> None:
-    code = "import sys, gateway.providers.registry; print([name for name in ('openai', 'anthropic') if name in sys.modules])"
+    code = (
+        "import sys, gateway.providers.registry; print([sdk for sdk in ('openai', 'anthropic') if sdk in sys.modules])"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
