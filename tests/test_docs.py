@@ -1,0 +1,218 @@
+"""The documents are true: links lead somewhere, names exist, and examples work as printed."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from audit.models import ErrorCode, LedgerEntry, Status, ToolCall
+from tenants.models import Role
+from tenants.principal import SCOPES
+from tests.database import rows
+from tests.people import Cast
+
+if TYPE_CHECKING:
+    from tests.stack import Stack
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+LARGEST_PICTURE = 200 * 1024
+
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
+_NAME = re.compile(r"(?:gateway|tools|audit|tenants|tests)(?:\.\w+)+")
+_FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
+# What a running Toolgate writes, and what only an example makes.
+_NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")
+
+
+def _prose(page: Path) -> str:
+    return _FENCE.sub("", page.read_text())
+
+
+def _example(page: str, name: str) -> str:
+    (code,) = re.findall(rf"<!-- example: {name} -->\n```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    return str(code)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The fragments that a page's headings can be reached by."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in _HEADING.findall(_FENCE.sub("", page.read_text()))
+    }
+
+
+@BY_NAME
+def test_every_link_leads_somewhere(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(_prose(page)):
+        if re.match(r"https?://|mailto:", link):
+            continue
+        path, _, fragment = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (fragment and fragment not in _anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def _is_path(code: str) -> bool:
+    """Whether it names a file or folder of the checkout, as far as its form can tell."""
+    if not _PATH.fullmatch(code) or _NOT_IN_THE_CHECKOUT.match(code.rpartition("/")[2]) or code.startswith("var/"):
+        return False
+    first, slash, _ = code.partition("/")
+    return code.endswith(_FILES) or bool(slash and (ROOT / first).is_dir())
+
+
+@BY_NAME
+def test_every_path_exists(page: Path) -> None:
+    named = [code for code in _CODE.findall(_prose(page)) if _is_path(code)]
+    assert [code for code in named if not (ROOT / code).exists() and not (page.parent / code).exists()] == []
+
+
+def _resolves(name: str) -> bool:
+    """Whether `package.module.attribute` can be imported and is there; Celery's task names count too."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found: Any = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        try:
+            for part in parts[length:]:
+                found = getattr(found, part)
+        except AttributeError:
+            from gateway.celery import app
+
+            app.loader.import_default_modules()
+            return name in app.tasks
+        return True
+    return False
+
+
+@BY_NAME
+def test_every_module_and_function_exists(page: Path) -> None:
+    named = {code for code in _CODE.findall(_prose(page)) if _NAME.fullmatch(code) and not code.endswith(_FILES)}
+    assert sorted(name for name in named if not _resolves(name)) == []
+
+
+@BY_NAME
+def test_every_test_that_is_named_exists(page: Path) -> None:
+    missing = []
+    for code in _CODE.findall(_prose(page)):
+        file, found, name = code.partition("::")
+        if found and (not (ROOT / file).is_file() or f"def {name}(" not in (ROOT / file).read_text()):
+            missing.append(code)
+    assert missing == []
+
+
+@BY_NAME
+def test_every_make_target_exists(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {code.split()[1] for code in _CODE.findall(_prose(page)) if re.match(r"make [a-z]", code)}
+    assert named - targets == set()
+
+
+def test_pictures_are_small() -> None:
+    pictures = list((ROOT / "docs" / "images").iterdir())
+    assert pictures != []
+    assert [picture.name for picture in pictures if picture.stat().st_size > LARGEST_PICTURE] == []
+
+
+def test_every_column_status_code_and_kind_of_the_audit_is_explained() -> None:
+    page = (ROOT / "docs" / "audit.md").read_text()
+    columns = [field.column for model in (ToolCall, LedgerEntry) for field in model._meta.fields]
+    words = [*columns, *Status.values, *ErrorCode.values, *LedgerEntry.Kind.values]
+    assert [word for word in words if f"`{word}`" not in page] == []
+
+
+def test_every_role_and_scope_is_explained() -> None:
+    page = (ROOT / "docs" / "tenancy.md").read_text()
+    words = [*Role.values, *frozenset().union(*SCOPES.values())]
+    assert [word for word in words if f"| `{word}` |" not in page] == []
+
+
+# --- the README's request --------------------------------------------------------------------------------------------
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl here")
+def test_the_readmes_curl_works_as_printed(stack: "Stack", tenant: Cast, tmp_path: Path) -> None:
+    """In a checkout where `make up` runs: `.venv/bin/python` and `var/demo.json` are there. Only URL is another."""
+    printed = _example("README.md", "curl")
+    assert printed.startswith("URL=http://127.0.0.1:8000\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "var").mkdir()
+    demo = {"tenants": {"demo": {"alice": {"api_key": tenant.alice.key}}}}
+    (tmp_path / "var" / "demo.json").write_text(json.dumps(demo))
+    body = json.loads(_run(printed.replace("http://127.0.0.1:8000", stack.url, 1), tmp_path))
+    assert body["status"] == "completed"
+    assert [(call["tool"], call["status"]) for call in body["tool_calls"]] == [
+        ("web_search", "success"),
+        ("add_task", "success"),
+    ]
+    assert body["content"].startswith('I searched the web for "row-level security in PostgreSQL" and found ')
+    assert body["usage"]["turns"] == 2
+    recorded = rows("SELECT status FROM tool_calls WHERE run_id = %(run)s", run=body["run_id"])
+    assert [call["status"] for call in recorded] == ["success", "success"]
+
+
+def _run(script: str, directory: Path, **environment: str) -> str:
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script],
+        cwd=directory,
+        env=os.environ | {"no_proxy": "127.0.0.1"} | environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return done.stdout
+
+
+# --- checking a call -------------------------------------------------------------------------------------------------
+def _recompute(call_id: str) -> list[str]:
+    script = _example("docs/audit.md", "recompute").replace(".venv/bin/python", f'"{sys.executable}"')
+    return _run(script, ROOT, CALL=call_id).splitlines()
+
+
+def test_a_calls_commitments_and_hashes_can_be_made_again(stack: "Stack", tenant: Cast) -> None:
+    note = '{"title": "1e2 and −0.0", "content": "<b>", "tags": ["a", "b"]}'
+    saved, refused = stack.chat(tenant.alice, f"call: save_note {note}\ncall: save_note {{}}").json()["tool_calls"]
+    assert _recompute(saved["id"]) == [
+        f"{saved['id']} save_note success",
+        "proposed fits",
+        "settled fits",
+        "input fits",
+        "output fits",
+    ]
+    assert _recompute(refused["id"]) == [
+        f"{refused['id']} save_note error",
+        "proposed fits",
+        "settled fits",
+        "input fits",
+    ]
+
+
+def test_numbers_that_postgresql_writes_anew_still_fit(stack: "Stack", tenant: Cast) -> None:
+    numbers = '{"a": 1e2, "b": -0.0, "c": 1e300, "d": 0.1}'
+    (call,) = stack.chat(tenant.alice, f"call: no_such_tool {numbers}").json()["tool_calls"]
+    assert _recompute(call["id"])[1:] == ["proposed fits", "settled fits", "input fits"]
+
+
+def test_a_call_that_was_changed_afterwards_does_not_fit(stack: "Stack", tenant: Cast) -> None:
+    (call,) = stack.chat(tenant.alice, 'call: save_note {"title": "a", "content": "b"}').json()["tool_calls"]
+    change = """UPDATE tool_calls SET input = '{"title": "c", "content": "b"}', execution_time_ms = execution_time_ms + 1
+        WHERE id = %s"""
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as connection:
+        assert connection.execute(change.encode(), [call["id"]]).rowcount == 1
+    assert _recompute(call["id"])[1:] == ["proposed fits", "settled DOES NOT FIT", "input DOES NOT FIT", "output fits"]
