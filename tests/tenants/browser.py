@@ -1,0 +1,35 @@
+"""A person in a browser: cookies, CSRF tokens and forms."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+
+from tests.people import PASSWORD, Person
+from tests.stack import Stack
+
+_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+def token_of(page: str) -> str:
+    """The CSRF token of a page's form."""
+    found = _TOKEN.search(page)
+    assert found, page
+    return found[1]
+
+
+def log_in(browser: httpx.Client, username: str, password: str) -> httpx.Response:
+    """Send the log-in form."""
+    token = token_of(browser.get("/accounts/login/").text)
+    form = {"csrfmiddlewaretoken": token, "username": username, "password": password}
+    return browser.post("/accounts/login/", data=form)
+
+
+@contextmanager
+def logged_in(stack: Stack, person: Person) -> Iterator[httpx.Client]:
+    """A browser with the person's session; their tenant must have been made with a password."""
+    with httpx.Client(base_url=stack.url, timeout=30) as browser:
+        answer = log_in(browser, person.username, PASSWORD)
+        assert answer.status_code == 302, answer.text
+        yield browser

@@ -1,0 +1,142 @@
+"""Another tenant's ids, and another user's, are 404 on every route and in every body."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from django.urls import URLPattern, URLResolver
+
+from gateway.urls import urlpatterns
+from tests.database import rows
+from tests.hostile.upstream import ORIGIN
+from tests.people import PASSWORD, Cast, Person, make_tenant
+from tests.stack import Stack
+from tests.tenants.browser import logged_in
+
+WORK = 'call: save_note {"title": "a", "content": "b"}'
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def _routes(patterns: list[Any], prefix: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        path = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            if not path.startswith("admin/"):
+                yield from _routes(pattern.url_patterns, path)
+        elif isinstance(pattern, URLPattern):
+            yield path
+
+
+WITH_ID = sorted(route for route in _routes(urlpatterns) if "<uuid:" in route)
+API = [route for route in WITH_ID if route.startswith("api/")]
+PAGES = [route for route in WITH_ID if not route.startswith("api/")]
+
+
+def test_the_routes_with_ids_are_found() -> None:
+    assert len(API) >= 8
+    assert len(PAGES) >= 1
+
+
+def _ids(stack: Stack, person: Person) -> dict[str, str]:
+    """What a route's id can be an id of: everything that the person's chat left."""
+    run = stack.chat(person, WORK).json()
+    return {
+        "run": run["run_id"], "conversation": run["conversation_id"], "message": run["id"],
+        "call": run["tool_calls"][0]["id"], "note": run["tool_calls"][0]["output"]["note_id"],
+    }  # fmt: skip
+
+
+def _everything(cast: Cast) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for table in ("conversations", "runs", "messages", "turns", "tool_calls", "notes", "ledger_entries"):
+        found += rows(
+            f"SELECT '{table}' AS of, to_jsonb(x)::text AS whole FROM {table} x WHERE tenant_id = %(t)s ORDER BY 2",
+            t=cast.id,
+        )
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("route", API)
+def test_an_api_route_does_not_know_another_tenants_ids(
+    stack: Stack, tenant: Cast, other_tenant: Cast, route: str, method: str
+) -> None:
+    ids = _ids(stack, other_tenant.alice)
+    before = _everything(other_tenant)
+    with httpx.Client(base_url=stack.url, headers=tenant.olga.headers) as client:
+        for kind, value in ids.items():
+            path, nowhere = (re.sub(r"<uuid:\w+>", each, route) for each in (value, str(uuid.uuid4())))
+            answer = client.request(method, f"/{path}", json={"title": "x"})
+            if answer.status_code == 405:
+                continue
+            assert answer.status_code == 404, (kind, answer.text)
+            assert answer.headers["content-type"] == "application/problem+json"
+            # Nothing tells what exists elsewhere from what does not exist at all.
+            unknown = client.request(method, f"/{nowhere}", json={"title": "x"})
+            assert unknown.text.replace(nowhere.split("/")[3], value) == answer.text
+    assert _everything(other_tenant) == before
+
+
+@pytest.mark.parametrize("route", [route for route in API if not route.startswith("api/v1/tool-calls/")])
+def test_an_api_route_does_not_know_another_users_ids(stack: Stack, tenant: Cast, route: str) -> None:
+    ids = _ids(stack, tenant.alice)
+    before = _everything(tenant)
+    for person in (tenant.bob, tenant.dana, tenant.olga):
+        with httpx.Client(base_url=stack.url, headers=person.headers) as client:
+            for value in ids.values():
+                path = re.sub(r"<uuid:\w+>", value, route)
+                codes = {client.request(method, f"/{path}", json={"title": "x"}).status_code for method in METHODS}
+                assert codes <= {404, 405}
+    assert _everything(tenant) == before
+
+
+@pytest.mark.parametrize("way", [{}, {"Origin": ORIGIN}], ids=["fast", "django"])
+def test_a_body_cannot_name_another_tenants_or_users_conversation(
+    stack: Stack, tenant: Cast, other_tenant: Cast, way: dict[str, str]
+) -> None:
+    conversation = _ids(stack, other_tenant.alice)["conversation"]
+    bobs = _ids(stack, tenant.bob)["conversation"]
+    before = _everything(other_tenant) + _everything(tenant)
+    for taken in (conversation, bobs):
+        for person in (tenant.alice, tenant.olga):
+            answer = stack.chat(person, "hello", conversation_id=taken, headers=way)
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert _everything(other_tenant) + _everything(tenant) == before
+
+
+def test_a_body_cannot_name_another_tenants_agent(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
+    from gateway.models import Agent
+    from tenants.routing import on_login
+
+    with on_login("operator"):
+        Agent.objects.create(tenant_id=other_tenant.id, slug="theirs", name="Theirs", tools="all")
+    assert stack.chat(other_tenant.alice, "hello", agent="theirs").status_code == 200
+    answer = stack.chat(tenant.alice, "hello", agent="theirs")
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_agent")
+    assert stack.get(tenant.alice, "/api/v1/tools/?agent=theirs").status_code == 404
+
+
+def test_filters_do_not_reach_across(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
+    ids = _ids(stack, other_tenant.alice)
+    for query in (f"?conversation={ids['conversation']}", f"?run={ids['run']}", f"?user={other_tenant.alice.username}",
+                  f"?user={other_tenant.alice.scope.user_id}", "?q=a", ""):  # fmt: skip
+        for person in (tenant.alice, tenant.dana, tenant.olga):
+            assert stack.get(person, f"/api/v1/tool-calls/{query}").json()["results"] == []
+
+
+@pytest.mark.parametrize("route", PAGES)
+def test_a_page_does_not_know_another_tenants_ids(stack: Stack, other_tenant: Cast, route: str) -> None:
+    tenant = make_tenant(PASSWORD)
+    ids = _ids(stack, other_tenant.alice)
+    with logged_in(stack, tenant.alice) as browser:
+        for value in ids.values():
+            assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code == 404
+        for query in ("c", "after", "before"):
+            for value in ids.values():
+                answer = browser.get(f"/?{query}={value}")
+                assert answer.status_code in (200, 404)
+                assert value not in answer.text
+        assert browser.get(f"/?c={ids['conversation']}").status_code == 404
