@@ -211,7 +211,8 @@ def test_numbers_that_postgresql_writes_anew_still_fit(stack: "Stack", tenant: C
 
 def test_a_call_that_was_changed_afterwards_does_not_fit(stack: "Stack", tenant: Cast) -> None:
     (call,) = stack.chat(tenant.alice, 'call: save_note {"title": "a", "content": "b"}').json()["tool_calls"]
-    change = """UPDATE tool_calls SET input = '{"title": "c", "content": "b"}', execution_time_ms = execution_time_ms + 1
+    change = """UPDATE tool_calls
+        SET input = '{"title": "c", "content": "b"}', execution_time_ms = execution_time_ms + 1
         WHERE id = %s"""
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as connection:
         assert connection.execute(change.encode(), [call["id"]]).rowcount == 1
