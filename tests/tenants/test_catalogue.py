@@ -18,8 +18,8 @@ TENANTLESS = {
 }  # fmt: skip
 PERSONAL = {"notes", "tasks", "conversations", "messages", "turns"}
 TABLES = """
-    SELECT c.oid, c.relname AS name, c.relrowsecurity AS walled, c.relforcerowsecurity AS forced, c.relispartition AS part,
-        pg_get_userbyid(c.relowner) AS owner,
+    SELECT c.oid, c.relname AS name, c.relrowsecurity AS walled, c.relforcerowsecurity AS forced,
+        c.relispartition AS part, pg_get_userbyid(c.relowner) AS owner,
         EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant_id') AS of_tenant
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY name"""
@@ -157,8 +157,8 @@ def test_a_login_cannot_become_another(alias: str, role: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     ["CREATE TABLE mine (x int)", "ALTER TABLE notes DISABLE ROW LEVEL SECURITY", "DROP POLICY app ON notes",
-     "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SCHEMA mine", "ALTER TABLE notes OWNER TO CURRENT_USER",
-     "COPY (SELECT 1) TO PROGRAM 'true'", "SET session_replication_role = replica", "GRANT SELECT ON notes TO PUBLIC"],
+     "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SCHEMA mine",
+     "ALTER TABLE notes OWNER TO CURRENT_USER", "COPY (SELECT 1) TO PROGRAM 'true'", "SET session_replication_role = replica", "GRANT SELECT ON notes TO PUBLIC"],
 )  # fmt: skip
 @pytest.mark.parametrize("alias", ["default", "system", "operator"])
 def test_no_login_changes_the_walls(alias: str, statement: str) -> None:

@@ -1,0 +1,274 @@
+"""Every arrow of a call's state machine, and everything that is no arrow."""
+
+import uuid
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from audit import ledger, recorder
+from audit.recorder import Failure, Outcome
+from tenants.scoping import transaction
+from tests.audit.calls import REFUSED, new_call, place, success
+from tests.database import rows
+from tests.people import Cast, Person
+
+Row = dict[str, Any]
+
+
+def row_of(call_id: uuid.UUID) -> Row:
+    return rows("SELECT * FROM tool_calls WHERE id = %(id)s", id=call_id)[0]
+
+
+def kinds_of(call_id: uuid.UUID) -> list[str]:
+    found = rows("SELECT kind FROM ledger_entries WHERE call_id = %(id)s ORDER BY seq", id=call_id)
+    return [entry["kind"] for entry in found]
+
+
+async def _in_status(person: Person, status: str) -> Row:
+    """A call brought to a status by the recorder alone."""
+    call = new_call(refusal=REFUSED if status == "error" else None)
+    queued = frozenset() if status in ("proposed", "awaiting_approval", "error") else frozenset([call.id])
+    async with transaction(person.scope) as connection:
+        await recorder.propose(connection, place(person), [call], queued)
+    if status == "awaiting_approval":
+        # No gate asks for a human yet.
+        async with transaction(person.scope) as connection:
+            await connection.execute("UPDATE tool_calls SET status = 'awaiting_approval' WHERE id = %s", [call.id])
+    if status in ("claimed", "running", "success"):
+        async with transaction(person.scope) as connection:
+            claimed = await recorder.claim(connection, call.id, 15)
+            assert claimed is not None
+            if status != "claimed":
+                assert await recorder.start(connection, call.id, claimed["fence"])
+            if status == "success":
+                assert await recorder.settle(connection, claimed, success())
+    found = row_of(call.id)
+    assert found["status"] == status
+    return found
+
+
+async def _enqueue(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.enqueue(connection, [call["id"]])
+
+
+async def _claim(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.claim(connection, call["id"], 15)
+
+
+async def _start(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.start(connection, call["id"], call["fence"])
+
+
+async def _requeue(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.requeue(connection, call["id"], call["fence"])
+
+
+async def _settle(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.settle(connection, call, success())
+
+
+async def _withdraw(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.withdraw(connection, call["run_id"], Failure("cancelled", "Cancelled."))
+
+
+Move = Callable[[recorder.Connection, Row], Awaitable[object]]
+MOVES: dict[str, Move] = {
+    "enqueue": _enqueue, "claim": _claim, "start": _start, "requeue": _requeue, "settle": _settle, "withdraw": _withdraw
+}  # fmt: skip
+STATUSES = ["proposed", "awaiting_approval", "queued", "claimed", "running", "success", "error"]
+ARROWS = {
+    ("proposed", "enqueue"): "queued",
+    ("queued", "claim"): "claimed",
+    ("claimed", "start"): "running",
+    ("claimed", "requeue"): "queued",
+    ("running", "requeue"): "queued",
+    ("claimed", "settle"): "success",
+    ("running", "settle"): "success",
+    ("proposed", "withdraw"): "error",
+    ("awaiting_approval", "withdraw"): "error",
+    ("queued", "withdraw"): "error",
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("status", STATUSES)
+async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cast, status: str, move: str) -> None:
+    call = await _in_status(tenant.alice, status)
+    kinds = kinds_of(call["id"])
+    async with transaction(tenant.alice.scope) as connection:
+        moved = await MOVES[move](connection, call)
+    target = ARROWS.get((status, move))
+    if target is None:
+        assert not moved
+        assert row_of(call["id"]) == call
+        assert kinds_of(call["id"]) == kinds
+    else:
+        assert moved
+        assert row_of(call["id"])["status"] == target
+        settled = ["settled"] if target in ("success", "error") else []
+        assert kinds_of(call["id"]) == ["proposed", *settled]
+
+
+@pytest.mark.parametrize("move", ["start", "requeue", "settle"])
+@pytest.mark.parametrize("status", ["claimed", "running"])
+async def test_an_old_fence_changes_nothing(tenant: Cast, status: str, move: str) -> None:
+    late = await _in_status(tenant.alice, status)
+    async with transaction(tenant.alice.scope) as connection:
+        assert await recorder.requeue(connection, late["id"], late["fence"])
+        assert await recorder.claim(connection, late["id"], 15) is not None
+    current = row_of(late["id"])
+    assert current["fence"] == late["fence"] + 1
+    async with transaction(tenant.alice.scope) as connection:
+        assert not await MOVES[move](connection, late)
+    assert row_of(late["id"]) == current
+    assert kinds_of(late["id"]) == ["proposed"]
+
+
+async def test_a_move_that_is_rolled_back_leaves_no_trace(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "running")
+    with pytest.raises(ZeroDivisionError):
+        await _settle_and_fail(tenant.alice, call)
+    assert row_of(call["id"]) == call
+    assert kinds_of(call["id"]) == ["proposed"]
+
+
+async def test_another_tenant_moves_nothing(tenant: Cast, other_tenant: Cast) -> None:
+    for status in ("proposed", "queued", "claimed", "running"):
+        call = await _in_status(tenant.alice, status)
+        for move in MOVES.values():
+            async with transaction(other_tenant.alice.scope) as connection:
+                assert not await move(connection, call)
+        assert row_of(call["id"]) == call
+
+
+async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cast) -> None:
+    calls = [new_call(0), new_call(1, REFUSED), new_call(2)]
+    async with transaction(tenant.alice.scope) as connection:
+        written = await recorder.propose(connection, place(tenant.alice), calls, frozenset([calls[0].id]))
+    assert [row_of(call.id)["status"] for call in calls] == ["queued", "error", "proposed"]
+    assert [kinds_of(call.id) for call in calls] == [["proposed"], ["proposed", "settled"], ["proposed"]]
+    for made in written:
+        stored = row_of(made["id"])
+        assert {name: stored[name] for name in made} == made
+
+
+async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "running")
+    async with transaction(tenant.alice.scope) as connection:
+        await recorder.requeue(connection, call["id"], call["fence"])
+        again = await recorder.claim(connection, call["id"], 15)
+        assert again is not None
+        await recorder.start(connection, again["id"], again["fence"])
+        await recorder.settle(connection, again, success())
+    done = row_of(call["id"])
+    assert (done["attempt"], done["fence"], done["lease_until"]) == (2, 2, None)
+    assert done["started_at"] == call["started_at"]
+    assert done["created_at"] <= done["started_at"] <= done["finished_at"]
+
+
+FINAL_CHANGES = [
+    "status = 'queued'", "status = 'error', error_code = 'timeout'", "status = 'running'", "tool_name = 'x'",
+    "user_id = gen_random_uuid()", "run_id = gen_random_uuid()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", FINAL_CHANGES)
+@pytest.mark.parametrize("status", ["success", "error"])
+async def test_final_never_changes_even_for_the_owner(tenant: Cast, status: str, change: str) -> None:
+    call = await _in_status(tenant.alice, status)
+    if status == "error" and change.startswith("status = 'error'"):
+        change = "error_code = 'timeout'"
+    with pytest.raises(psycopg.errors.IntegrityError):
+        rows(f"UPDATE tool_calls SET {change} WHERE id = %(id)s RETURNING id", id=call["id"])
+    assert row_of(call["id"]) == call
+
+
+@pytest.mark.parametrize("change", ["output = '{}'", "output_hash = 'x'", "params_hash = 'x'", "input = '{}'",
+                                    "error_message = 'x'", "display = 'x'", "side_effects = '[]'", "decision = '[]'",
+                                    "execution_time_ms = 1", "finished_at = now()", "attempt = 9"])  # fmt: skip
+async def test_what_a_final_call_committed_to_is_seen_when_it_is_changed(tenant: Cast, change: str) -> None:
+    """Erasure must stay possible, so the owner may; then the ledger's commitments do not fit any more."""
+    call = await _in_status(tenant.alice, "success")
+    try:
+        rows(f"UPDATE tool_calls SET {change} WHERE id = %(id)s RETURNING id", id=call["id"])
+    except psycopg.errors.IntegrityError:
+        return
+    changed = row_of(call["id"])
+    if any(name in change for name in ("input =", "output =")):
+        # These are covered by their hashes.
+        return
+    fits = _commitments(changed) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+    assert fits == (change == "display = 'x'")
+
+
+def _entries(call_id: uuid.UUID) -> list[Row]:
+    return rows("SELECT * FROM ledger_entries WHERE call_id = %(id)s ORDER BY seq", id=call_id)
+
+
+def _commitments(call: Row) -> list[bytes]:
+    payloads = [ledger.proposed(call)] + ([ledger.settled(call)] if call["status"] in ("success", "error") else [])
+    return [ledger.commitment(bytes(call["row_key"]), payload) for payload in payloads]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+async def test_commitments_can_be_made_again_from_the_row(tenant: Cast, status: str) -> None:
+    call = await _in_status(tenant.alice, status)
+    assert _commitments(call) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+    assert {entry["version"] for entry in _entries(call["id"])} == {ledger.VERSION}
+
+
+async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) -> None:
+    failed = await _in_status(tenant.alice, "running")
+    async with transaction(tenant.alice.scope) as connection:
+        outcome = Outcome(failure=Failure("timeout", "Too slow – é 𝒳."), display="x", execution_time_ms=30_000)
+        assert await recorder.settle(connection, failed, outcome)
+    withdrawn = await _in_status(tenant.alice, "queued")
+    async with transaction(tenant.alice.scope) as connection:
+        assert await recorder.withdraw(connection, withdrawn["run_id"], Failure("cancelled", "Cancelled."))
+    for call in (failed, withdrawn):
+        after = row_of(call["id"])
+        assert after["status"] == "error"
+        assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+
+
+@pytest.mark.parametrize("statement", ["UPDATE ledger_entries SET kind = 'decided'", "DELETE FROM ledger_entries",
+                                       "UPDATE ledger_entries SET commitment = ''"])  # fmt: skip
+async def test_the_ledger_is_append_only_even_for_the_owner(tenant: Cast, statement: str) -> None:
+    call = await _in_status(tenant.alice, "success")
+    before = _entries(call["id"])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
+        rows(f"{statement} WHERE call_id = %(id)s RETURNING seq", id=call["id"])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        rows("WITH x AS (SELECT 1) SELECT 1 FROM x; TRUNCATE ledger_entries".partition("; ")[2])
+    assert _entries(call["id"]) == before
+
+
+async def test_the_app_itself_may_neither_change_nor_delete_the_ledger(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "success")
+    for statement in ("UPDATE ledger_entries SET kind = 'decided'", "DELETE FROM ledger_entries",
+                      "TRUNCATE ledger_entries", "DELETE FROM tool_calls"):  # fmt: skip
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with transaction(tenant.alice.scope) as connection:
+                await connection.execute(statement.encode())
+    assert kinds_of(call["id"]) == ["proposed", "settled"]
+
+
+async def test_a_ledger_that_cannot_be_written_stops_the_call(tenant: Cast, other_tenant: Cast) -> None:
+    call = new_call()
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        # As when the call's tenant and the walls differ.
+        await _propose(other_tenant.alice, tenant.alice, call)
+    assert rows("SELECT id FROM tool_calls WHERE id = %(id)s", id=call.id) == []
+
+
+async def _propose(within: Person, of: Person, call: recorder.NewCall) -> None:
+    async with transaction(within.scope) as connection:
+        await recorder.propose(connection, place(of), [call], frozenset([call.id]))
+
+
+async def _settle_and_fail(person: Person, call: Row) -> None:
+    async with transaction(person.scope) as connection:
+        assert await recorder.settle(connection, call, success())
+        raise ZeroDivisionError
