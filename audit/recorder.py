@@ -120,6 +120,9 @@ _COLUMNS = (*Place.__slots__, *_OF_CALL, *_OF_STATE, "finished_at")
 _INSERT_CALL = (
     f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
 )
+_INSERT_BOTH = f"""WITH call AS ({_INSERT_CALL} RETURNING id, tenant_id)
+    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
+    SELECT tenant_id, id, %(kind)s, %(version)s, %(commitment)s FROM call"""
 
 
 async def propose(
@@ -139,10 +142,10 @@ async def propose(
             entries.append(ledger.entry(row, ledger.settled(row)))
         rows.append(row)
     adapted = [row | {"input": _json(row["input"]), "decision": Jsonb(row["decision"])} for row in rows]
-    if len(calls) == 1:
-        await connection.execute(_INSERT_CALL.encode(), adapted[0])
-        for entry in entries:
-            await connection.execute(_INSERT_ENTRY, entry)
+    if len(calls) == len(entries) == 1:
+        # What most turns are: one statement, one round trip.
+        entry = dict(zip(("kind", "version", "commitment"), entries[0][2:], strict=True))
+        await connection.execute(_INSERT_BOTH.encode(), adapted[0] | entry)
     else:
         async with connection.cursor() as cursor:
             await cursor.executemany(_INSERT_CALL.encode(), adapted)

@@ -31,4 +31,6 @@ class Messaging(AMQP):
 
 app = Celery("toolgate", amqp=Messaging)
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["gateway", "tools"])
+# Beat sends tasks by name, and needs none of their code.
+if os.environ.get("TOOLGATE_PROCESS") != "beat":
+    app.autodiscover_tasks(["gateway", "tools"])

@@ -16,7 +16,7 @@ from functools import cache
 from django.conf import settings
 
 from audit import recorder
-from audit.recorder import Failure, Place
+from audit.recorder import Failure, NewCall, Place
 from gateway import prompts, records
 from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited
@@ -60,7 +60,7 @@ def providers() -> Providers:
 class Drive:
     """A run in our hands: what is shown to the model before this run's own turns, and when its time is over.
 
-    `streams`: somebody wants the text as it comes. `known` is the policy as of a moment ago, for the first prompt.
+    `streams`: somebody wants the text as it comes. `known` is the policy as of the last look at it.
     """
 
     view: RunView
@@ -142,7 +142,6 @@ async def _turn(it: Drive) -> None:
         messages=(*it.shown, *prompts.of_run(view, view.row["profile"]["max_result_bytes"])),
         tools=tuple(tool.spec for tool in pipeline.offered(it.known)),
     )
-    it.known = None
     turn = TurnView(len(view.turns) + 1, attempt_of(view.row["fence"]))
     view.turns.append(turn)
 
@@ -181,28 +180,36 @@ def _storable(text: str) -> str:
 
 
 async def _commit_calls(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None:
+    """Judge the turn's calls by the policy that stands when they are committed, and send the first ones."""
     row = it.view.row
-    judged = await pipeline.judge(
-        [Suggestion(call.name, call.arguments) for call in answer.calls],
-        await _policy(it),
-        Caller(it.scope.tenant_id, it.scope.user_id),
-        earlier_failures=Counter(
-            call["tool_name"]
-            for earlier in it.view.turns
-            for call in earlier.calls
-            if call["error_code"] == "validation_error"
-        ),
-        most_seconds=row["profile"]["tool_seconds"],
-    )
-    queued = next_batch((call.id, call.tool_name, call.refusal is not None) for call in judged)
     place = Place(*it.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
-    async with transaction(it.scope) as connection:
-        fresh = await records.commit_turn(connection, row, values)
-        if fresh is None:
-            raise RunLost
-        turn.calls = await recorder.propose(connection, place, judged, frozenset(queued))
+    while True:
+        rights = it.known or await _policy(it)
+        judged = await _judged(it, answer, rights)
+        queued = next_batch((call.id, call.tool_name, call.refusal is not None) for call in judged)
+        async with transaction(it.scope) as connection:
+            it.known = await policy.load(connection, it.scope.user_id, row["profile"]["tools"])
+            if it.known != rights:
+                # Somebody changed the rules while the model thought: judge again, by today's.
+                continue
+            fresh = await records.commit_turn(connection, row, values)
+            if fresh is None:
+                raise RunLost
+            turn.calls = await recorder.propose(connection, place, judged, frozenset(queued))
+        break
     _advance(it.view, fresh)
     await _dispatch(it, turn, queued)
+
+
+async def _judged(it: Drive, answer: Answer, rights: Policy) -> list[NewCall]:
+    earlier = (call for turn in it.view.turns for call in turn.calls)
+    return await pipeline.judge(
+        [Suggestion(call.name, call.arguments) for call in answer.calls],
+        rights,
+        Caller(*it.scope),
+        earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
+        most_seconds=it.view.row["profile"]["tool_seconds"],
+    )
 
 
 async def _await_calls(it: Drive, turn: TurnView) -> None:

@@ -27,12 +27,14 @@ def setup(owner_url: str, urls: dict[str, str]) -> list[str]:
         with psycopg.connect(owner_url, autocommit=True) as connection:
             _check_owner(connection)
             for alias, group in GROUPS.items():
-                if _create(connection, sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(group))):
+                if _create(connection, group, sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(group))):
                     done.append(f"created role {group}")
                 parts = urlsplit(urls[alias])
                 login, password = unquote(parts.username or ""), unquote(parts.password or "")
                 name = sql.Identifier(login)
-                if _create(connection, sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(name, sql.Literal(password))):
+                if _create(
+                    connection, login, sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(name, sql.Literal(password))
+                ):
                     done.append(f"created login {login}")
                 elif alias != "default":
                     connection.execute(sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(name, sql.Literal(password)))
@@ -44,11 +46,11 @@ def setup(owner_url: str, urls: dict[str, str]) -> list[str]:
     return done
 
 
-def _create(connection: psycopg.Connection, statement: sql.Composed) -> bool:
-    try:
-        connection.execute(statement)
-    except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+def _create(connection: psycopg.Connection, role: str, statement: sql.Composed) -> bool:
+    # Asked first, so that a refused statement with a password in it never reaches the server's log.
+    if connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone() is not None:
         return False
+    connection.execute(statement)
     return True
 
 

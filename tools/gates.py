@@ -9,7 +9,6 @@
 `approvals` and policies bring gates of their own into the same list.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -169,8 +168,7 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
     assert tool is not None
     rate = policy.rate(tool)
     try:
-        charge = await asyncio.to_thread(
-            ratelimit.charge,
+        charge = await ratelimit.charge_off_loop(
             tenant_id=caller.tenant_id,
             user_id=caller.user_id,
             tool=tool.name,

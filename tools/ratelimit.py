@@ -3,11 +3,17 @@
 The cache increments atomically, so several processes together never let more through than the limit.
 """
 
+import asyncio
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django_ratelimit.core import get_usage
+
+# Threads of our own, because Django keeps a cache connection a thread, but a new one for each `asyncio.to_thread`.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="rate-limit")
 
 
 class LimitsUnavailable(Exception):
@@ -25,7 +31,7 @@ class Charge:
 
 
 def charge(*, tenant_id: uuid.UUID, user_id: uuid.UUID, tool: str, rate: str, count: bool = True) -> Charge:
-    """Count one call, or with `count=False` only look; blocks on Redis, so call it off the event loop.
+    """Count one call, or with `count=False` only look; blocks on Redis.
 
     Raises LimitsUnavailable when Redis is away or does not answer in time.
     """
@@ -43,3 +49,8 @@ def charge(*, tenant_id: uuid.UUID, user_id: uuid.UUID, tool: str, rate: str, co
         remaining=max(0, usage["limit"] - usage["count"]),
         reset=usage["time_left"],
     )
+
+
+async def charge_off_loop(**asked: Any) -> Charge:
+    """`charge`, without blocking the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, partial(charge, **asked))
