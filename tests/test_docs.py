@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import psycopg
 import pytest
 
 from audit.models import ErrorCode, LedgerEntry, Status, ToolCall
+from tenants.authentication import by_key_now
 from tenants.models import Role
 from tenants.principal import SCOPES
 from tests.database import rows
@@ -179,10 +181,28 @@ def _run(script: str, directory: Path, **environment: str) -> str:
     return done.stdout
 
 
+def _here(script: str) -> str:
+    """The script for the Python that runs the tests."""
+    return script.replace(".venv/bin/python", f'"{sys.executable}"')
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+def test_the_documented_commands_make_a_tenant_an_owner_and_a_narrow_key() -> None:
+    slug = f"globex-{uuid.uuid4().hex[:8]}"
+    printed = _example("docs/tenancy.md", "commands").replace("globex", slug).replace("hank", f"hank-{slug}")
+    tenant_id, user_id, key = _run(_here(printed), ROOT).split()
+    principal = by_key_now(key)
+    assert principal is not None
+    assert (str(principal.tenant_id), str(principal.user_id)) == (tenant_id, user_id)
+    assert (principal.tenant_slug, principal.role) == (slug, "owner")
+    assert principal.scopes == {"chat", "tools:read"}
+    agents = rows("SELECT slug, tools, is_default FROM agents WHERE tenant_id = %(id)s", id=tenant_id)
+    assert agents == [{"slug": "default", "tools": "all", "is_default": True}]
+
+
 # --- checking a call -------------------------------------------------------------------------------------------------
 def _recompute(call_id: str) -> list[str]:
-    script = _example("docs/audit.md", "recompute").replace(".venv/bin/python", f'"{sys.executable}"')
-    return _run(script, ROOT, CALL=call_id).splitlines()
+    return _run(_here(_example("docs/audit.md", "recompute")), ROOT, CALL=call_id).splitlines()
 
 
 def test_a_calls_commitments_and_hashes_can_be_made_again(stack: "Stack", tenant: Cast) -> None:
