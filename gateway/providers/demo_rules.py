@@ -24,6 +24,7 @@ _PRIORITY = re.compile(
     r"\b(?:with\s+)?(?:a\s+)?(?:(low|medium|high)[- ]priority|priority[: ]\s*(low|medium|high))\b", re.IGNORECASE
 )
 _FINDINGS = re.compile(r"(?:(?:about|of|with|on)\s+)?(?:it|them|that|this|(?:the|what)\b.*)?", re.IGNORECASE)
+_TITLED = re.compile(r"(?:titled|called|named)\s+([^:\n]{1,60}?)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _LONGEST_TITLE = 60
 _EDGES = " \t\r,;:.?!"
 _CONNECTORS = {"and", "then", "also", "please"}
@@ -87,7 +88,9 @@ def _add(result: Plan, tool: str, trigger: str, rest: str) -> None:
         if queries and not trigger.endswith(":") and _FINDINGS.fullmatch(text):
             result.note_of_findings = queries[-1]
         elif text:
-            result.calls.append((tool, {"title": _title(text), "content": text}))
+            titled = _TITLED.fullmatch(text)
+            title, content = titled.groups() if titled else (_title(text), text)
+            result.calls.append((tool, {"title": title, "content": content}))
         else:
             result.remarks.append('Please say what the note is, for example "note: the key is under the mat".')
 

@@ -52,6 +52,10 @@ def refused(code: str, message: str) -> dict[str, Any]:
     [
         ("search the web for the history of tea", [("web_search", {"query": "the history of tea"})]),
         ("Search for tea.", [("web_search", {"query": "tea"})]),
+        (
+            "Save a note titled Groceries: milk, eggs and bread",
+            [("save_note", {"title": "Groceries", "content": "milk, eggs and bread"})],
+        ),
         ("Please look up green tea, please", [("web_search", {"query": "green tea"})]),
         (
             "note: buy milk, and search for tea",
