@@ -1,0 +1,135 @@
+"""The report as a table for people."""
+
+from bench.remote_tools import lines as remote_lines
+from bench.scenarios import CHAT, STREAM, TOOL, TOOLS
+from bench.targets import Report, of
+
+LEVELS = ("1", "16", "64")
+WIDTH = 17
+
+
+def text(report: Report) -> str:
+    """The whole report."""
+    return "\n".join([*_head(report), *_floors(report), *_scenarios(report), *_rest(report), *_targets(report)])
+
+
+def _head(report: Report) -> list[str]:
+    it = report["machine"]
+    others, yardstick = report["other_processes_cores"], report["yardstick_ms"]
+    return [
+        f"{it['cores']} cores ({it['cpu']}), {it['system']}, Python {it['python']}",
+        f"All of it shares these {it['cores']} cores: one web process, one worker, beat, PostgreSQL (fsync on),",
+        "Valkey, the fake provider and the load generator. Closed loop, medians of the rounds; latencies in ms.",
+        f"Other processes on this machine took {others:.2f} cores meanwhile"
+        + ("; figures that depend on throughput suffer." if others > 0.1 else "."),
+        f"A fixed piece of Python took {yardstick[len(yardstick) // 2]:.0f} ms of CPU ({yardstick[0]:.0f} to "
+        f"{yardstick[-1]:.0f}): compare runs by it.",
+    ]
+
+
+def _row(title: str, values: list[str]) -> str:
+    return f"  {title:<38}" + "".join(f"{value:>{WIDTH}}" for value in values)
+
+
+def _floors(report: Report) -> list[str]:
+    floors = report["floors"]
+
+    def both(name: str, figure: str = "p50") -> list[str]:
+        return [f"{floors[name][level]['per_second']:,.0f}; {floors[name][level][figure]:.2f}" for level in LEVELS]
+
+    load, provider = (1000 * floors["direct"]["16"]["cpu_ms"][name] for name in ("load", "provider"))
+    view = 1000 * floors["view"]["16"]["cpu_ms"]["view"]
+    return [
+        "",
+        _row("Floors (per second; p50)", [f"c{level}" for level in LEVELS]),
+        _row("fake provider, directly", both("direct")),
+        _row("  streamed (first token)", both("direct_stream", "first_p50")),
+        _row("bare ASGI view", both("view")),
+        _row("bare Celery round trip", both("task")),
+        _row("bare INSERT with commit", both("insert")),
+        f"  CPU of one request: load generator {load:.0f} µs and provider {provider:.0f} µs (their own limits), "
+        f"bare view {view:.0f} µs.",
+    ]
+
+
+def _scenarios(report: Report) -> list[str]:
+    lines: list[str] = []
+    for scenario in (CHAT, TOOL, STREAM, TOOLS):
+        measured = report["scenarios"][scenario.name]
+        levels = [level for level in LEVELS if level in measured]
+        lines += ["", scenario.title, _row("", [f"c{level}" for level in levels])]
+
+        def row(title: str, figure: str, style: str = ".1f", levels: list[str] = levels, it: Report = measured) -> str:
+            return _row(title, [format(it[level][figure], style) for level in levels])
+
+        lines.append(_row("requests/s (spread of samples)", [_rate(measured[level]) for level in levels]))
+        if "calls_per_second" in measured[levels[0]]:
+            lines.append(row("governed calls/s", "calls_per_second", ",.0f"))
+        if "first_p50" in measured[levels[0]]:
+            lines += [row("first token, p50", "first_p50"), row("first token, p95", "first_p95")]
+            lines.append(row("first token, added", "added_first_p50"))
+        lines += [row("p50", "p50"), row("p95", "p95"), row("added over the provider, p50", "added_p50")]
+        lines += [
+            row("errors", "errors", ".0f"),
+            *_cpu(measured, levels, report["machine"]["cores"]),
+            *_ratios(report, scenario.name, levels),
+        ]
+        lines += [
+            f"  first error: {measured[level]['first_error'][:300]}" for level in levels if measured[level]["errors"]
+        ]
+    return lines
+
+
+def _rate(figures: Report) -> str:
+    spread = f" (±{50 * figures['spread']:.0f} %)" if figures["spread"] else ""
+    return f"{figures['per_second']:,.0f}{spread}"
+
+
+def _cpu(measured: Report, levels: list[str], cores: int) -> list[str]:
+    """What a request costs each process, and how many a second that allows: web has one core at the most."""
+
+    def row(title: str, *names: str) -> str:
+        return _row(title, [f"{sum(measured[level]['cpu_ms'][name] for name in names):.2f}" for level in levels])
+
+    costs = [measured[level]["cpu_ms"] for level in levels]
+    allowed = [min(1000 / cost["web"], cores * 1000 / sum(cost.values())) if cost["web"] else 0.0 for cost in costs]
+    return [
+        row("CPU ms a request: web", "web"),
+        row("  worker", "worker"),
+        row("  PostgreSQL", "postgres"),
+        row("  Valkey", "redis"),
+        row("  provider and load generator", "provider", "load"),
+        _row("requests/s that this CPU would allow", [f"{value:,.0f}" for value in allowed]),
+    ]
+
+
+def _ratios(report: Report, name: str, levels: list[str]) -> list[str]:
+    """How many times the floors' latency a request takes: with all of them in it at 1, and waiting its turn beyond."""
+    parts = ("view", "task", "insert") if name.startswith("tool") else ("view", "insert")
+    measured, floors = report["scenarios"][name], report["floors"]
+    sums = {level: sum(floors[part][level]["p50"] for part in parts) for level in levels}
+    label = "× floor: view + Celery + INSERT" if "task" in parts else "× floor: view + INSERT"
+    return [_row(label + ", p50", [f"{measured[level]['p50'] / sums[level]:.1f}" for level in levels])]
+
+
+def _rest(report: Report) -> list[str]:
+    memory, rows = report["memory"], report["rows"]
+    each = ", ".join(f"{name} {memory[name]['pss_mib']:.0f}/{memory[name]['rss_mib']:.0f}" for name in memory)
+    return [
+        "",
+        f"Memory after all that, PSS/RSS in MiB: {each}",
+        f"Audit: {rows['answered']:,} governed calls answered; on record {rows['calls']:,}, successful "
+        f"{rows['calls_succeeded']:,}, settled in the ledger {rows['ledger_settled']:,}",
+        *(remote_lines(report["remote"]) if "remote" in report else ["Remote tools: not in --quick"]),
+    ]
+
+
+def _targets(report: Report) -> list[str]:
+    lines = ["", f"  {'Targets':<38}{'measured':>14}{'target':>14}{'ratio':>8}"]
+    for each in of(report):
+        value, sign = each.figure(report), "≥" if each.at_least else "≤"
+        shown, bound = f"{value:,.1f} {each.unit}", f"{sign} {each.bound:g} {each.unit}"
+        ratio = f"{each.ratio(report):.2f}" if each.bound else ""
+        verdict = "met" if each.met(report) else "MISSED"
+        lines.append(f"  {each.title:<38}{shown:>14}{bound:>14}{ratio:>8}  {verdict:<7}{each.why}")
+    return lines

@@ -1,0 +1,93 @@
+"""The targets: bounds on figures of one report."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Report = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound: `figure` takes it out of a report; at least the bound when `at_least`, else at most."""
+
+    title: str
+    figure: Callable[[Report], float]
+    bound: float
+    unit: str
+    at_least: bool
+    why: str = ""
+
+    def met(self, report: Report) -> bool:
+        """Whether this report is within the bound."""
+        value = self.figure(report)
+        return value >= self.bound if self.at_least else value <= self.bound
+
+    def ratio(self, report: Report) -> float:
+        """How much better than the bound: 1.0 just meets it, 2.0 is twice as good, 0.5 half as good."""
+        value = self.figure(report)
+        if self.at_least:
+            return value / self.bound
+        return self.bound / value if value else float("inf")
+
+
+def _of(scenario: str, concurrency: str, figure: str) -> Callable[[Report], float]:
+    return lambda report: float(report["scenarios"][scenario][concurrency][figure])
+
+
+def _errors(report: Report) -> float:
+    return float(sum(figures["errors"] for each in report["scenarios"].values() for figures in each.values()))
+
+
+TARGETS = [
+    Target("chat, c16", _of("chat", "16", "per_second"), 435, "/s", True, "3 × LiteLLM's 145/s"),
+    Target(
+        "chat, c64 against c16",
+        lambda report: _of("chat", "64", "per_second")(report) / _of("chat", "16", "per_second")(report),
+        0.9,
+        "×",
+        True,
+        "no collapse under load",
+    ),
+    Target(
+        "chat, c64: p95 against p50",
+        lambda report: _of("chat", "64", "p95")(report) / _of("chat", "64", "p50")(report),
+        3,
+        "×",
+        False,
+        "nobody waits for the others",
+    ),
+    Target("errors in all scenarios", _errors, 0, "", False),
+    Target(
+        "answered calls that are not on record",
+        lambda report: float(report["rows"]["answered"] - report["rows"]["ledger_settled"]),
+        0,
+        "",
+        False,
+        "no audit row, no answer",
+    ),
+    Target("first token, c1, added", _of("stream", "1", "added_first_p50"), 4, "ms", False, "LiteLLM: 12 ms"),
+    Target("one governed call, c16", _of("tool", "16", "per_second"), 200, "/s", True, "4 × ContextForge's 53/s, bare"),
+    Target("one governed call, c1, p50", _of("tool", "1", "p50"), 8, "ms", False, "peers' bare tools/call: 13–50 ms"),
+    Target(
+        "memory of web + worker + beat",
+        lambda report: float(report["memory"]["together"]["pss_mib"]),
+        450,
+        "MiB",
+        False,
+        "PSS; LiteLLM alone: 333 MiB",
+    ),
+]
+REMOTE_TARGET = Target(
+    "200 remote calls of 5 s",
+    lambda report: float(report["remote"]["seconds"]),
+    15,
+    "s",
+    False,
+    "slow remotes side by side",
+)
+
+
+def of(report: Report) -> list[Target]:
+    """The targets that this report has figures for."""
+    return TARGETS + ([REMOTE_TARGET] if report.get("remote") else [])
