@@ -1,14 +1,16 @@
 """What beat and the sweeper tell a worker to do with runs."""
 
 import uuid
+from contextlib import suppress
 from typing import Any
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from gateway import health, runs, sweeper
+from gateway import health, loop, runs, sweeper
+from tenants import scoping
 from tenants.scoping import Scope
-from tools import background
+from tools import background, execution, redis
 
 # Less than what the supervisor waits before it kills.
 DRAIN_SECONDS = 6
@@ -42,3 +44,12 @@ def _ready(**signal: Any) -> None:
 def _shutting_down(**signal: Any) -> None:
     background.submit(runs.let_go())
     background.drain(DRAIN_SECONDS)
+    background.submit(_close())
+    background.drain(1)
+
+
+async def _close() -> None:
+    """Close the event loop's clients; what fails to close is ending anyway."""
+    for closing in (execution.close, loop.providers().close, redis.close, scoping.close_pools):
+        with suppress(Exception):
+            await closing()

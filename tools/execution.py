@@ -161,6 +161,13 @@ def _http() -> aiohttp.ClientSession:
     return _sessions[loop]
 
 
+async def close() -> None:
+    """Close this event loop's HTTP client."""
+    session = _sessions.pop(asyncio.get_running_loop(), None)
+    if session is not None:
+        await session.close()
+
+
 def _worth_trying_again(tool: Tool, error: ToolError, call: Row, deadline: float) -> bool:
     repeatable = tool.idempotent or tool.transactional
     return (
