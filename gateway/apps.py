@@ -8,3 +8,7 @@ class GatewayConfig(AppConfig):
 
     name = "gateway"
     verbose_name = "Gateway"
+
+    def ready(self) -> None:
+        """Make the OpenAPI document's own words known."""
+        from gateway.api import openapi  # noqa: F401
