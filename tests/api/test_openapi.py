@@ -1,0 +1,87 @@
+"""The OpenAPI document, and schemathesis over it."""
+
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import CheckFunction, not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from tests.people import Cast, make_tenant
+from tests.stack import Stack
+
+EXAMPLES = 20
+CHECKS: list[CheckFunction] = [
+    not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance
+]  # fmt: skip
+OPERATIONS = [
+    ("POST", "/api/v1/chat"), ("GET", "/api/v1/runs/{run_id}"), ("GET", "/api/v1/runs/{run_id}/trace"),
+    ("POST", "/api/v1/runs/{run_id}/cancel"), ("GET", "/api/v1/runs/{run_id}/events"),
+    ("GET", "/api/v1/conversations/"), ("POST", "/api/v1/conversations/"), ("GET", "/api/v1/conversations/{id}/"),
+    ("PATCH", "/api/v1/conversations/{id}/"), ("DELETE", "/api/v1/conversations/{id}/"),
+    ("GET", "/api/v1/conversations/{id}/messages/"), ("GET", "/api/v1/tools/"), ("GET", "/api/v1/tools/{name}/access"),
+    ("GET", "/api/v1/tool-calls/"), ("GET", "/api/v1/tool-calls/{id}/"), ("GET", "/api/v1/tool-calls/{id}/receipt/"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def cast() -> Cast:
+    """Whose conversations schemathesis fills."""
+    return make_tenant()
+
+
+@pytest.fixture(scope="module")
+def document(stack: Stack) -> dict[str, Any]:
+    """The document as it is served."""
+    answer = httpx.get(f"{stack.url}/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_the_document_is_valid_and_names_every_operation(document: dict[str, Any]) -> None:
+    assert document["openapi"].startswith("3.")
+    schemathesis.openapi.from_dict(document).validate()
+    named = {
+        (method.upper(), path)
+        for path, item in document["paths"].items()
+        if path.startswith("/api/v1/")
+        for method in item
+        if method != "parameters"
+    }
+    assert named == set(OPERATIONS)
+
+
+def test_the_document_says_how_to_authenticate(document: dict[str, Any]) -> None:
+    schemes = document["components"]["securitySchemes"].values()
+    assert {"http"} <= {scheme["type"] for scheme in schemes}
+    assert any(scheme.get("scheme") == "bearer" for scheme in schemes)
+
+
+def test_the_docs_page_loads_nothing_from_elsewhere(stack: Stack) -> None:
+    page = httpx.get(f"{stack.url}/api/docs/")
+    assert page.status_code == 200
+    assert "//cdn" not in page.text
+    assert "https://" not in page.text
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_no_generated_request_breaks_an_operation(
+    stack: Stack, cast: Cast, document: dict[str, Any], method: str, path: str
+) -> None:
+    schema = schemathesis.openapi.from_dict(document)
+    operation = schema[path][method]
+
+    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @given(case=operation.as_strategy())
+    def generated(case: schemathesis.Case) -> None:
+        response = case.call(base_url=stack.url, headers=cast.alice.headers, timeout=30)
+        case.validate_response(response, checks=CHECKS)
+
+    generated()

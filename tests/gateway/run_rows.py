@@ -1,0 +1,36 @@
+"""Runs, turns and calls as the view holds them, made by hand."""
+
+import uuid
+from typing import Any
+
+from gateway.view import RunView, TurnView
+
+Row = dict[str, Any]
+
+
+def run_row(**more: Any) -> Row:
+    """A run in progress."""
+    return {
+        "id": uuid.uuid4(), "message_id": uuid.uuid4(), "conversation_id": uuid.uuid4(), "model": "offline/demo",
+        "status": "in_progress", "incomplete_reason": None, "error_code": None, "error_message": None,
+        "input_tokens": 0, "output_tokens": 0, "turns": 0, "fence": 1, **more,
+    }  # fmt: skip
+
+
+def call_row(turn: int, position: int, status: str = "proposed", **more: Any) -> Row:
+    """A call of save_note."""
+    return {
+        "id": uuid.uuid4(), "tool_name": "save_note", "input": {"title": "a"}, "input_raw": None, "status": status,
+        "output": None, "output_bytes": None, "display": "", "error_code": None, "error_message": None,
+        "error_field": None, "execution_time_ms": None, "turn": turn, "position": position, "started_at": None, **more,
+    }  # fmt: skip
+
+
+def view(*turns: TurnView, **row: Any) -> RunView:
+    """A run with these turns."""
+    return RunView(run_row(turns=len(turns), **row), list(turns))
+
+
+def turn(number: int, text: str, *calls: Row, attempt: int = 100) -> TurnView:
+    """An answered turn."""
+    return TurnView(number, attempt, [text], len(text), list(calls))

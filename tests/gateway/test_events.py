@@ -1,0 +1,173 @@
+"""A stream of events may be left and taken up again anywhere: nothing is lost, and nothing comes twice."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway import events
+from gateway.events import END, START, Event, position
+from gateway.view import RunView, TurnView, attempt_of
+from tests.gateway.run_rows import call_row, run_row, turn, view
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+# What may happen to a run: each step is a name and a number that chooses where.
+WHAT = ["say", "restart", "calls", "await", "run", "settle", "read", "turn"]
+STEPS = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 9)), max_size=40)
+
+
+class Reader:
+    """A client: it keeps what it read, and reconnects with the last id it has, each time."""
+
+    def __init__(self) -> None:
+        self.seen: list[Event] = []
+
+    def read(self, run: RunView) -> None:
+        """Read what is new, taking the stream up after every single event."""
+        while True:
+            at = position(str(self.seen[-1].position)) if self.seen else START
+            event = next(events.after(run, at), None)
+            if event is None:
+                return
+            self.seen.append(event)
+
+    @property
+    def told(self) -> list[tuple[Any, ...]]:
+        """What was read, with deltas joined and void text dropped."""
+        told: list[tuple[Any, ...]] = []
+        for event in self.seen:
+            if event.name == "message.restarted":
+                told = [each for each in told if each[:2] != ("text", event.data["turn"])]
+            elif event.name == "message.delta":
+                key = ("text", event.data["turn"])
+                before = told.pop()[2] if told and told[-1][:2] == key else ""
+                told.append((*key, before + event.data["text"]))
+            else:
+                told.append((event.name, event.data.get("id"), event.data.get("status")))
+        return told
+
+
+def _change(run: RunView, what: str, number: int) -> None:
+    last = run.turns[-1] if run.turns else None
+    if what == "turn" and (last is None or all(call["status"] in ("success", "error") for call in last.calls)):
+        run.turns.append(TurnView(len(run.turns) + 1, attempt_of(1)))
+    elif last is None:
+        return
+    elif what == "say" and not last.calls:
+        last.say("é𝒳ab\n"[number % 5] * (number + 1))
+    elif what == "restart" and not last.calls:
+        last.restart()
+    elif what == "calls" and not last.calls:
+        last.calls = [call_row(last.number, at) for at in range(number % 3 + 1)]
+    elif last.calls:
+        call = last.calls[number % len(last.calls)]
+        before = call["status"]
+        if what == "await" and before == "proposed":
+            call["status"] = "awaiting_approval"
+        elif what == "run" and before in ("proposed", "awaiting_approval"):
+            call |= {"status": "running", "started_at": MOMENT}
+        elif what == "settle" and before != "success":
+            call["status"] = "success"
+
+
+@settings(max_examples=300, deadline=None)
+@given(STEPS)
+def test_reading_at_any_moments_comes_to_the_same_as_reading_at_once(steps: list[tuple[str, int]]) -> None:
+    run = RunView(run_row())
+    often = Reader()
+    for what, number in steps:
+        if what == "read":
+            often.read(run)
+        else:
+            _change(run, what, number)
+    run.row["status"] = "completed"
+    often.read(run)
+    once = Reader()
+    once.seen = list(events.after(run, START))
+
+    def passing(name: str) -> bool:
+        # Who comes late does not see a state that has passed, and calls' events may come in another order.
+        return name == "tool_call.awaiting_approval"
+
+    assert sorted(map(str, (each for each in often.told if not passing(each[0])))) == sorted(
+        map(str, (each for each in once.told if not passing(each[0])))
+    )
+    assert len({str(event.position) for event in often.seen}) == len(often.seen)
+    assert often.seen[-1].position.ended
+    assert often.seen[-1].data == once.seen[-1].data
+    # Of each call: proposed before running before settled.
+    for call in {event.data["id"] for event in often.seen if event.name.startswith("tool_call.")}:
+        names = [event.name for event in often.seen if event.data.get("id") == call and event.name[:4] == "tool"]
+        order = ["tool_call.proposed", "tool_call.awaiting_approval", "tool_call.running", "tool_call.settled"]
+        assert [order.index(name) for name in names] == sorted({order.index(name) for name in names})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60))
+def test_any_last_event_id_starts_somewhere(last: str) -> None:
+    run = view(turn(1, "Hello.", call_row(1, 0, "success")), turn(2, "Bye."), status="completed")
+    found = list(events.after(run, position(last)))
+    assert found[-1].name == "run.completed" or last == END
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 9), st.integers(0, 999), st.integers(0, 99), st.text("0123456789", max_size=6))
+def test_a_position_that_fits_nothing_breaks_nothing(number: int, attempt: int, offset: int, steps: str) -> None:
+    run = view(turn(1, "Hello.", call_row(1, 0, "success")), turn(2, "Bye."), status="completed")
+    found = list(events.after(run, position(f"{number}.{attempt}.{offset}.{steps}")))
+    assert found[-1].name == "run.completed"
+
+
+@pytest.mark.parametrize("name", ["run.created", "message.delta"])
+@given(text=st.text(st.characters(codec="utf-8"), max_size=200))
+def test_text_never_forges_a_field(name: str, text: str) -> None:
+    encoded = Event(START, name, {"run_id": "r", "text": text}).encode()
+    assert encoded.count(b"\n") == 4
+    assert b"\r" not in encoded
+    assert encoded.endswith(b"}\n\n")
+
+
+def test_a_restarted_turn_is_announced_only_to_who_has_read_of_it() -> None:
+    run = view(turn(1, "Hel"))
+    reader, other = Reader(), Reader()
+    reader.read(run)
+    run.turns[0].restart()
+    run.turns[0].say("Bye.")
+    reader.read(run)
+    other.read(run)
+    assert [event.name for event in reader.seen] == [
+        "run.created",
+        "message.delta",
+        "message.restarted",
+        "message.delta",
+    ]
+    assert [event.name for event in other.seen] == ["run.created", "message.delta"]
+    assert reader.told == other.told
+
+
+def test_a_turn_taken_over_by_another_driver_voids_what_the_first_said() -> None:
+    run = view(turn(1, "Hel", attempt=attempt_of(1)))
+    reader = Reader()
+    reader.read(run)
+    run.turns = [turn(1, "Goodbye.", attempt=attempt_of(2))]
+    run.row["status"] = "completed"
+    reader.read(run)
+    assert [event.name for event in reader.seen][2:] == ["message.restarted", "message.delta", "run.completed"]
+    assert reader.told[1] == ("text", 1, "Goodbye.")
+
+
+def test_nothing_comes_after_the_end() -> None:
+    run = view(turn(1, "Hello."), status="completed")
+    assert list(events.after(run, position(END))) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=5), max_size=20), st.integers(0, 100))
+def test_the_rest_of_a_turn_is_its_text_from_there(pieces: list[str], offset: int) -> None:
+    made = TurnView(1, 100)
+    for piece in pieces:
+        made.say(piece)
+    assert made.text == "".join(pieces)
+    assert made.after(min(offset, made.length)) == made.text[offset:]

@@ -1,0 +1,175 @@
+"""A run's transitions, each a compare-and-set under its driver's fence."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import psycopg
+import pytest
+
+from gateway import records, runs
+from gateway.providers.interface import Answer
+from gateway.runs import ChatRequest
+from gateway.waits import waits
+from tenants.scoping import transaction
+from tests.database import rows
+from tests.people import Cast, Person
+from tools import hints
+
+Row = dict[str, Any]
+OPEN, FINAL = ["queued", "in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
+TURN = records.turn_values(uuid.UUID(int=1), 100, Answer("Hello."), 5)
+END = records.end_values("completed", "Hello.")
+
+
+async def _run(person: Person, status: str = "in_progress", **columns: Any) -> Row:
+    """A run in a status, held under fence 1 with a lease of an hour."""
+    run_id, conversation = uuid.uuid4(), uuid.uuid4()
+    values = {
+        "id": run_id, **person.scope._asdict(), "conversation_id": conversation, "message_id": uuid.uuid4(),
+        "user_message_id": uuid.uuid4(), "agent_id": None, "profile": {}, "model": "offline/demo", "lease": 3600,
+        "idempotency_key": None, "request_hash": None, "content": "hello", "title": "hello",
+    }  # fmt: skip
+    async with transaction(person.scope) as connection:
+        await records.begin(connection, values, new_conversation=True)
+        for name, value in (columns | {"status": status}).items():
+            await connection.execute(f"UPDATE runs SET {name} = %s WHERE id = %s".encode(), [value, run_id])
+    return row_of(run_id)
+
+
+def row_of(run_id: uuid.UUID) -> Row:
+    return rows("SELECT * FROM runs WHERE id = %(id)s", id=run_id)[0]
+
+
+def _turn() -> Row:
+    return TURN | {"turn_id": uuid.uuid4()}
+
+
+async def _move(person: Person, name: str, run: Row) -> Row | None:
+    async with transaction(person.scope) as connection:
+        if name == "commit_turn":
+            return await records.commit_turn(connection, run, _turn())
+        if name == "commit_last_turn":
+            return await records.commit_last_turn(connection, run, _turn(), END)
+        if name == "finish":
+            return await records.finish(connection, run, END)
+        if name == "take_over":
+            return await records.take_over(connection, run["id"], 15)
+        return await records.cancel(connection, run["id"], person.scope.user_id)
+
+
+MOVES = ["commit_turn", "commit_last_turn", "finish", "take_over", "cancel"]
+ARROWS = {
+    ("in_progress", "commit_turn"): "in_progress",
+    ("in_progress", "commit_last_turn"): "completed",
+    ("in_progress", "finish"): "completed",
+    ("queued", "cancel"): "cancelled",
+    ("in_progress", "cancel"): "cancelled",
+    ("requires_action", "cancel"): "cancelled",
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("status", OPEN + FINAL)
+async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cast, status: str, move: str) -> None:
+    run = await _run(tenant.alice, status)
+    messages = "SELECT id FROM messages WHERE run_id = %(r)s"
+    moved = await _move(tenant.alice, move, run)
+    target = ARROWS.get((status, move))
+    if target is None:
+        assert moved is None
+        assert row_of(run["id"]) == run
+        assert rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"]) == []
+        assert len(rows(messages, r=run["id"])) == 1
+    else:
+        assert moved is not None
+        after = row_of(run["id"])
+        assert after == moved
+        assert after["status"] == target
+        assert after["turns"] == len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"]))
+        assert len(rows(messages, r=run["id"])) == (2 if target == "completed" else 1)
+
+
+@pytest.mark.parametrize("move", ["commit_turn", "commit_last_turn", "finish"])
+async def test_an_old_fence_changes_nothing(tenant: Cast, move: str) -> None:
+    late = await _run(tenant.alice, lease_until="2001-01-01T00:00:00Z")
+    async with transaction(tenant.alice.scope) as connection:
+        taken = await records.take_over(connection, late["id"], 15)
+    assert taken is not None
+    assert taken["fence"] == late["fence"] + 1
+    before = row_of(late["id"])
+    assert await _move(tenant.alice, move, late) is None
+    assert row_of(late["id"]) == before
+    assert rows("SELECT id FROM turns WHERE run_id = %(r)s", r=late["id"]) == []
+
+
+async def test_a_run_that_is_held_is_not_taken_over_and_one_that_is_let_go_is_at_once(tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    assert await _move(tenant.alice, "take_over", run) is None
+    async with transaction(tenant.alice.scope) as connection:
+        await records.release(connection, run)
+    assert await _move(tenant.alice, "take_over", run) is not None
+
+
+async def test_ten_that_take_over_at_once_are_one(tenant: Cast) -> None:
+    run = await _run(tenant.alice, lease_until="2001-01-01T00:00:00Z")
+    taken = await asyncio.gather(*(_move(tenant.alice, "take_over", run) for _ in range(10)))
+    assert len([each for each in taken if each is not None]) == 1
+    assert row_of(run["id"])["fence"] == 2
+
+
+async def test_nobody_else_cancels_a_run(tenant: Cast, other_tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    for person in (tenant.bob, tenant.olga, other_tenant.alice):
+        assert await _move(person, "cancel", run) is None
+    assert row_of(run["id"]) == run
+
+
+async def test_a_conversation_has_one_open_run_at_the_most(tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    with pytest.raises(psycopg.errors.UniqueViolation) as taken:
+        await _run_in(tenant.alice, run["conversation_id"])
+    assert taken.value.diag.constraint_name == "runs_one_open"
+    assert len(rows("SELECT id FROM messages WHERE tenant_id = %(t)s", t=tenant.id)) == 1
+
+
+async def _run_in(person: Person, conversation: uuid.UUID) -> None:
+    await runs._begin(person.scope, ChatRequest("again", conversation))
+
+
+async def test_a_turn_is_written_once(tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    answers = await asyncio.gather(
+        *(_move(tenant.alice, "commit_last_turn", run) for _ in range(5)), return_exceptions=True
+    )
+    assert len([each for each in answers if isinstance(each, dict)]) == 1
+    assert len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"])) == 1
+
+
+# --- waiting ---------------------------------------------------------------------------------------------------------
+async def test_a_waiter_is_woken_by_a_hint(tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    with waits().for_run(run["id"]) as woken:
+        while not woken.is_set():
+            await hints.publish(run["id"])
+            await asyncio.sleep(0.01)
+    assert run["id"] not in waits()._events
+
+
+async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
+    run = await _run(tenant.alice)
+    async with asyncio.timeout(30):
+        with waits().for_run(run["id"]) as woken:
+            await woken.wait()
+            woken.clear()
+            await _move(tenant.alice, "cancel", run)
+            await woken.wait()
+
+
+async def test_only_the_runs_waiters_are_woken(tenant: Cast) -> None:
+    mine, other = uuid.uuid4(), uuid.uuid4()
+    with waits().for_run(mine) as woken, waits().for_run(mine) as too, waits().for_run(other) as sleeping:
+        waits().wake(mine)
+        assert woken.is_set()
+        assert too.is_set()
+        assert not sleeping.is_set()
