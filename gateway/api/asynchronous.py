@@ -6,6 +6,7 @@ from asgiref.sync import sync_to_async
 from django.http.response import HttpResponseBase
 from rest_framework.views import APIView
 
+from gateway.api.schema import ProblemSchema
 from tenants.principal import Principal
 from tenants.scoping import Scope
 
@@ -14,6 +15,7 @@ class AsyncView(APIView):
     """`get`, `post` and so on are `async def`; `scope` is the scope that they ask for."""
 
     scope = "chat"
+    schema = ProblemSchema()
 
     @property
     def principal(self) -> Principal:

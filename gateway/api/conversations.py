@@ -10,6 +10,7 @@ from rest_framework.pagination import CursorPagination
 
 from gateway.api import serializers
 from gateway.api.pagination import Pages
+from gateway.api.schema import ProblemSchema
 from gateway.errors import ConversationBusy
 from gateway.models import Conversation, Message, Run
 from tenants.views import WithinTenant
@@ -27,6 +28,7 @@ class _Conversations(WithinTenant, generics.GenericAPIView[Conversation]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
+    schema = ProblemSchema()
     serializer_class = serializers.ConversationSerializer
     pagination_class: type[CursorPagination] = _ByUpdate
     lookup_field = "id"
@@ -63,6 +65,7 @@ class MessageListView(WithinTenant, generics.ListAPIView[Message]):
     """A conversation's messages, oldest first."""
 
     scope = "chat"
+    schema = ProblemSchema()
     serializer_class = serializers.MessageSerializer
     pagination_class = _ByCreation
     filter_backends: list[Any] = []

@@ -1,7 +1,7 @@
 """The tool history over REST: `/api/v1/tool-calls/`."""
 
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import django_filters
@@ -14,6 +14,7 @@ from rest_framework.response import Response
 
 from audit.models import LedgerEntry, ToolCall
 from gateway.api import serializers
+from gateway.api.schema import ProblemSchema
 from tenants.models import User
 from tenants.views import WithinTenant
 
@@ -31,7 +32,7 @@ class ToolCallFilter(FilterSet):
     conversation = django_filters.UUIDFilter("conversation_id")
     run = django_filters.UUIDFilter("run_id")
     since = django_filters.IsoDateTimeFilter(method="filter_since")
-    until = django_filters.IsoDateTimeFilter("created_at", lookup_expr="lt")
+    until = django_filters.IsoDateTimeFilter(method="filter_until")
     user = django_filters.CharFilter(method="filter_user")
     q = django_filters.CharFilter(method="filter_q")
 
@@ -42,7 +43,13 @@ class ToolCallFilter(FilterSet):
     def filter_since(self, calls: QuerySet[ToolCall], name: str, value: datetime) -> QuerySet[ToolCall]:
         """Since a time; the id, which grows with time, lets PostgreSQL leave older partitions alone."""
         milliseconds = max(0, int(value.timestamp() * 1000) - SLACK_MILLISECONDS)
-        return calls.filter(created_at__gte=value, id__gte=uuid.UUID(int=min(milliseconds, (1 << 48) - 1) << 80))
+        return calls.filter(
+            created_at__gte=_in_utc(value), id__gte=uuid.UUID(int=min(milliseconds, (1 << 48) - 1) << 80)
+        )
+
+    def filter_until(self, calls: QuerySet[ToolCall], name: str, value: datetime) -> QuerySet[ToolCall]:
+        """Before a time."""
+        return calls.filter(created_at__lt=_in_utc(value))
 
     def filter_user(self, calls: QuerySet[ToolCall], name: str, value: str) -> QuerySet[ToolCall]:
         """By user id or username."""
@@ -58,10 +65,20 @@ class ToolCallFilter(FilterSet):
         )
 
 
+def _in_utc(moment: datetime) -> datetime:
+    """The moment without its offset, which may be one that PostgreSQL does not take."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # Within a day of the first or last moment that Python knows, where no call is.
+        return moment.replace(tzinfo=UTC)
+
+
 class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
     """The calls that the caller may see: their own; for auditors and owners, the tenant's."""
 
     scope = "history:read"
+    schema = ProblemSchema()
     serializer_class = serializers.ToolCallSerializer
     lookup_field = "id"
     # Not a join: a member who has left is no user that the tenant sees, and their calls stay.

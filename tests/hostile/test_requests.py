@@ -171,6 +171,7 @@ def test_headers_of_any_size_break_nothing(stack: Stack, tenant: Cast) -> None:
      "/api/v1/tool-calls/?since=9999-12-31T23:59:59Z",
      "/api/v1/tool-calls/?since=0001-01-01T00:00:00Z", "/api/v1/tool-calls/?since=0001-01-01T00:00:00%2B14:00",
      "/api/v1/tool-calls/?until=9999-12-31T23:59:59-14:00", "/api/v1/tool-calls/?run=1",
+     "/api/v1/tool-calls/?until=2026-01-01T00:00:00%2B18:30", "/api/v1/tool-calls/?since=2026-01-01T00:00:00-23:59",
      "/api/v1/tool-calls/?cursor=%00", "/api/v1/tool-calls/?cursor=cD0lMDA%3D", "/api/v1/tool-calls/?cursor=!!!",
      "/api/v1/tool-calls/?cursor=cD1hYmM%3D", "/api/v1/tool-calls/?limit=-1", "/api/v1/tool-calls/?limit=99999999999",
      "/api/v1/conversations/?cursor=cD1hYmM%3D", "/api/v1/conversations/?limit=abc",

@@ -154,12 +154,20 @@ def test_a_login_cannot_become_another(alias: str, role: str) -> None:
     assert refused.value.sqlstate == "42501"
 
 
-@pytest.mark.parametrize(
-    "statement",
-    ["CREATE TABLE mine (x int)", "ALTER TABLE notes DISABLE ROW LEVEL SECURITY", "DROP POLICY app ON notes",
-     "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "CREATE SCHEMA mine",
-     "ALTER TABLE notes OWNER TO CURRENT_USER", "COPY (SELECT 1) TO PROGRAM 'true'", "SET session_replication_role = replica", "GRANT SELECT ON notes TO PUBLIC"],
-)  # fmt: skip
+CHANGES = [
+    "CREATE TABLE mine (x int)",
+    "ALTER TABLE notes DISABLE ROW LEVEL SECURITY",
+    "DROP POLICY app ON notes",
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "CREATE SCHEMA mine",
+    "ALTER TABLE notes OWNER TO CURRENT_USER",
+    "COPY (SELECT 1) TO PROGRAM 'true'",
+    "SET session_replication_role = replica",
+    "GRANT SELECT ON notes TO PUBLIC",
+]
+
+
+@pytest.mark.parametrize("statement", CHANGES)
 @pytest.mark.parametrize("alias", ["default", "system", "operator"])
 def test_no_login_changes_the_walls(alias: str, statement: str) -> None:
     with psycopg.connect(settings.DATABASE_URLS[alias]) as connection:
