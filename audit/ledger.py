@@ -5,6 +5,7 @@ row as long as it stands; once payload, hashes and row_key are erased, the commi
 them and every proof over the entries stays valid. The payload's first field is the version of its form.
 """
 
+import hashlib
 import hmac
 import uuid
 from datetime import datetime
@@ -27,6 +28,7 @@ def proposed(call: dict[str, Any]) -> dict[str, Any]:
         "kind": "proposed",
         **{name: str(call[name]) for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id")},
         **{name: call[name] for name in ("turn", "position", "tool_name", "tier", "params_hash", "decision")},
+        "input_raw_hash": call["input_raw"] and hashlib.sha256(call["input_raw"].encode()).hexdigest(),
         "created_at": moment(call["created_at"]),
     }
 
@@ -37,8 +39,8 @@ def settled(call: dict[str, Any]) -> dict[str, Any]:
         "version": VERSION,
         "kind": "settled",
         "id": str(call["id"]),
-        **{name: call[name] for name in ("status", "error_code", "error_message", "output_hash", "side_effects")},
-        **{name: call[name] for name in ("attempt", "execution_time_ms")},
+        **{name: call[name] for name in ("status", "error_code", "error_message", "error_field", "display")},
+        **{name: call[name] for name in ("output_hash", "side_effects", "attempt", "execution_time_ms")},
         "finished_at": moment(call["finished_at"]),
     }
 

@@ -25,6 +25,8 @@ def _demanded(name: str) -> str:
 TOOLGATE_PROCESS = env.text("TOOLGATE_PROCESS", "command")
 
 SECRET_KEY = _demanded("SECRET_KEY") or generated_secrets(TOOLGATE_DATA_DIR)["secret_key"]
+# What tenants' credentials are encrypted with; production starts with them, so that no later start has to add them.
+TOOLGATE_ENCRYPTION_KEYS = [key for key in _demanded("TOOLGATE_ENCRYPTION_KEYS").split(",") if key]
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.integer("PORT", 8000, most=65535)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")

@@ -235,5 +235,8 @@ def test_a_call_that_was_changed_afterwards_does_not_fit(stack: "Stack", tenant:
         SET input = '{"title": "c", "content": "b"}', execution_time_ms = execution_time_ms + 1
         WHERE id = %s"""
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as connection:
+        # Only the owner can take the guard away, and does it in this transaction alone.
+        connection.execute("ALTER TABLE tool_calls DISABLE TRIGGER guard")
         assert connection.execute(change.encode(), [call["id"]]).rowcount == 1
+        connection.execute("ALTER TABLE tool_calls ENABLE TRIGGER guard")
     assert _recompute(call["id"])[1:] == ["proposed fits", "settled DOES NOT FIT", "input DOES NOT FIT", "output fits"]

@@ -171,11 +171,27 @@ class Migration(migrations.Migration):
             CREATE INDEX tool_calls_conversation ON tool_calls (tenant_id, conversation_id, id);
             CREATE INDEX tool_calls_open ON tool_calls (status, lease_until) WHERE status IN ('queued', 'claimed', 'running');
 
-            -- Final never changes, whoever asks: not a bug, not the sweeper, not the owner by mistake.
+            -- Final never changes, whoever asks: not a bug, not the sweeper, not the owner by mistake. What may happen to
+            -- a final row is that its payload is erased.
             CREATE FUNCTION tool_calls_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+            DECLARE
+                payload text[] := ARRAY['input', 'input_raw', 'output', 'error_message', 'error_field', 'params_hash',
+                                        'output_hash', 'row_key'];
+                before jsonb := to_jsonb(OLD);
+                after jsonb := to_jsonb(NEW);
+                name text;
             BEGIN
-                IF OLD.status IN ('success', 'error') AND (NEW.status, NEW.error_code, NEW.tool_name, NEW.user_id, NEW.run_id)
-                    IS DISTINCT FROM (OLD.status, OLD.error_code, OLD.tool_name, OLD.user_id, OLD.run_id) THEN
+                FOREACH name IN ARRAY payload LOOP
+                    IF after -> name = 'null' THEN
+                        before := before - name;
+                        after := after - name;
+                    END IF;
+                END LOOP;
+                IF NEW.display = '' THEN
+                    before := before - 'display';
+                    after := after - 'display';
+                END IF;
+                IF before IS DISTINCT FROM after THEN
                     RAISE EXCEPTION 'tool call % is final', OLD.id USING ERRCODE = 'integrity_constraint_violation';
                 END IF;
                 RETURN NEW;
