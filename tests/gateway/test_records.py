@@ -10,11 +10,9 @@ import pytest
 from gateway import records, runs
 from gateway.providers.interface import Answer
 from gateway.runs import ChatRequest
-from gateway.waits import waits
 from tenants.scoping import transaction
 from tests.database import rows
 from tests.people import Cast, Person
-from tools import hints
 
 Row = dict[str, Any]
 OPEN, FINAL = ["queued", "in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
@@ -144,32 +142,3 @@ async def test_a_turn_is_written_once(tenant: Cast) -> None:
     )
     assert len([each for each in answers if isinstance(each, dict)]) == 1
     assert len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"])) == 1
-
-
-# --- waiting ---------------------------------------------------------------------------------------------------------
-async def test_a_waiter_is_woken_by_a_hint(tenant: Cast) -> None:
-    run = await _run(tenant.alice)
-    with waits().for_run(run["id"]) as woken:
-        while not woken.is_set():
-            await hints.publish(run["id"])
-            await asyncio.sleep(0.01)
-    assert run["id"] not in waits()._events
-
-
-async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
-    run = await _run(tenant.alice)
-    async with asyncio.timeout(30):
-        with waits().for_run(run["id"]) as woken:
-            await woken.wait()
-            woken.clear()
-            await _move(tenant.alice, "cancel", run)
-            await woken.wait()
-
-
-async def test_only_the_runs_waiters_are_woken(tenant: Cast) -> None:
-    mine, other = uuid.uuid4(), uuid.uuid4()
-    with waits().for_run(mine) as woken, waits().for_run(mine) as too, waits().for_run(other) as sleeping:
-        waits().wake(mine)
-        assert woken.is_set()
-        assert too.is_set()
-        assert not sleeping.is_set()

@@ -1,0 +1,62 @@
+"""Waiting for what other processes do to a run."""
+
+import asyncio
+import uuid
+
+from gateway import runs
+from gateway.runs import ChatRequest
+from gateway.waits import waits
+from tests.people import Cast
+from tools import hints, redis
+
+
+async def _woken_by_a_hint(run_id: uuid.UUID, woken: asyncio.Event) -> None:
+    # Nobody hears what is said before the subscription stands.
+    while not woken.is_set():
+        await hints.publish(run_id)
+        await asyncio.sleep(0.01)
+
+
+async def test_a_waiter_is_woken_by_a_hint_and_forgotten_when_it_leaves() -> None:
+    run_id = uuid.uuid4()
+    with waits().for_run(run_id) as woken:
+        await _woken_by_a_hint(run_id, woken)
+    assert run_id not in waits()._events
+
+
+async def test_only_the_runs_own_waiters_are_woken() -> None:
+    mine, other = uuid.uuid4(), uuid.uuid4()
+    with waits().for_run(mine) as woken, waits().for_run(mine) as too, waits().for_run(other) as sleeping:
+        await _woken_by_a_hint(mine, woken)
+        assert too.is_set()
+        assert not sleeping.is_set()
+
+
+async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
+    view = await runs.begin(tenant.alice.principal, ChatRequest("hello"))
+    await runs.until_final(tenant.alice.scope, view)
+    async with asyncio.timeout(30):
+        with waits().for_run(view.id) as woken:
+            await woken.wait()
+
+
+async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None:
+    """A process that ends cancels its tasks once and waits for them: one that swallows that keeps it for ever."""
+    late = []
+    for switches in range(40):
+        task = asyncio.create_task(_listen())
+        for _ in range(switches):
+            await asyncio.sleep(0)
+        task.cancel()
+        _, still = await asyncio.wait([task], timeout=0.5)
+        if still:
+            late.append(switches)
+            task.cancel()
+            await asyncio.wait([task])
+        await redis.close()
+    assert late == []
+
+
+async def _listen() -> None:
+    async for _ in hints.listen():
+        pass
