@@ -1,7 +1,5 @@
 """Errors, headers and addresses: the same everywhere under `/api/`."""
 
-import uuid
-
 import httpx
 import pytest
 
@@ -10,6 +8,7 @@ from tests.people import PASSWORD, Cast, make_tenant
 from tests.stack import Stack
 from tests.tenants.browser import logged_in
 
+NOBODYS = "7d8e5bb6-2f4c-4b8b-9d6a-0a4f0f4f7a11"
 NOWHERE = [
     "/api/v1/",
     "/api/v1/nowhere",
@@ -37,8 +36,8 @@ def test_an_address_that_is_not_there_is_a_404_problem(stack: Stack, tenant: Cas
 @pytest.mark.parametrize(
     ("method", "path"),
     [("GET", "/api/v1/chat"), ("DELETE", "/api/v1/chat"), ("PUT", "/api/v1/tools/"), ("POST", "/api/v1/tool-calls/"),
-     ("DELETE", f"/api/v1/tool-calls/{uuid.uuid4()}/"), ("GET", f"/api/v1/runs/{uuid.uuid4()}/cancel"),
-     ("PUT", f"/api/v1/conversations/{uuid.uuid4()}/")],
+     ("DELETE", f"/api/v1/tool-calls/{NOBODYS}/"), ("GET", f"/api/v1/runs/{NOBODYS}/cancel"),
+     ("PUT", f"/api/v1/conversations/{NOBODYS}/")],
 )  # fmt: skip
 def test_a_method_that_is_not_taken_is_a_405_problem(stack: Stack, tenant: Cast, method: str, path: str) -> None:
     answer = httpx.request(method, stack.url + path, headers=tenant.alice.headers)

@@ -120,8 +120,8 @@ async def test_another_tenants_rows_cannot_be_changed_or_deleted(
         for statement in ("UPDATE notes SET title = 'x'", "DELETE FROM notes", "DELETE FROM conversations",
                           "UPDATE tool_calls SET display = 'x'", "UPDATE runs SET model = 'x'",
                           "UPDATE api_keys SET revoked_at = now() WHERE tenant_id <> %(t)s"):  # fmt: skip
-            done = await connection.execute(statement.encode(), {"t": tenant.id})
-            assert done.rowcount == 0, statement
+            done = await connection.execute(f"{statement} RETURNING 1".encode(), {"t": tenant.id})
+            assert await done.fetchall() == [], statement
 
 
 async def test_a_foreign_key_cannot_reach_into_another_tenant(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
