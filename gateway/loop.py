@@ -10,7 +10,7 @@ import re
 import time
 import uuid
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from django.conf import settings
@@ -61,6 +61,7 @@ class Drive:
     """A run in our hands: what is shown to the model before this run's own turns, and when its time is over.
 
     `streams`: somebody wants the text as it comes. `known` is the policy as of the last look at it.
+    `woken` is set when the run's calls may have changed; `sent`: calls were sent and not looked at since.
     """
 
     view: RunView
@@ -69,6 +70,8 @@ class Drive:
     deadline: float
     streams: bool
     known: Policy | None = None
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    sent: bool = False
 
     @property
     def seconds_left(self) -> float:
@@ -78,16 +81,9 @@ class Drive:
 
 async def drive(it: Drive) -> None:
     """Take the run to its end. Raises RunLost when it is not ours any more."""
-    profile = it.view.row["profile"]
     try:
-        while not it.view.final:
-            last = it.view.last
-            if last is not None and not _all_final(last):
-                await _await_calls(it, last)
-            elif len(it.view.turns) >= profile["max_turns"]:
-                await end(it, records.end_values("incomplete", _said(it), incomplete_reason="max_turns"))
-            else:
-                await _turn(it)
+        with waits().for_run(it.view.id) as it.woken:
+            await _to_the_end(it)
     except TimeoutError:
         await _out_of_time(it)
     except ProviderError as error:
@@ -98,6 +94,17 @@ async def drive(it: Drive) -> None:
     except UnknownModel as unknown:
         _void(it.view)
         await end(it, records.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
+
+
+async def _to_the_end(it: Drive) -> None:
+    while not it.view.final:
+        last = it.view.last
+        if last is not None and not _all_final(last):
+            await _await_calls(it, last)
+        elif len(it.view.turns) >= it.view.row["profile"]["max_turns"]:
+            await end(it, records.end_values("incomplete", _said(it), incomplete_reason="max_turns"))
+        else:
+            await _turn(it)
 
 
 def _all_final(turn: TurnView) -> bool:
@@ -214,20 +221,21 @@ async def _judged(it: Drive, answer: Answer, rights: Policy) -> list[NewCall]:
 
 async def _await_calls(it: Drive, turn: TurnView) -> None:
     """Wait until the turn's calls are final, sending the next ones when it is their turn."""
-    with waits().for_run(it.view.id) as woken:
-        async with asyncio.timeout(max(0.0, it.seconds_left)):
-            while True:
-                async with transaction(it.scope) as connection:
-                    turn.calls = await records.calls(connection, it.view.id, turn.number)
-                    batch = next_batch((call["id"], call["tool_name"], _is_final(call)) for call in turn.calls)
-                    due = [call["id"] for call in turn.calls if call["id"] in batch and call["status"] == "proposed"]
-                    sent = await recorder.enqueue(connection, due) if due else []
-                it.view.changed()
-                if not batch:
-                    return
-                await _dispatch(it, turn, sent)
-                await woken.wait()
-                woken.clear()
+    async with asyncio.timeout(max(0.0, it.seconds_left)):
+        while True:
+            if it.sent:
+                await it.woken.wait()
+            it.woken.clear()
+            async with transaction(it.scope) as connection:
+                turn.calls = await records.calls(connection, it.view.id, turn.number)
+                batch = next_batch((call["id"], call["tool_name"], _is_final(call)) for call in turn.calls)
+                due = [call["id"] for call in turn.calls if call["id"] in batch and call["status"] == "proposed"]
+                ready = await recorder.enqueue(connection, due) if due else []
+            it.sent = False
+            it.view.changed()
+            if not batch:
+                return
+            await _dispatch(it, turn, ready)
 
 
 def _is_final(call: Row) -> bool:
@@ -235,6 +243,7 @@ def _is_final(call: Row) -> bool:
 
 
 async def _dispatch(it: Drive, turn: TurnView, ids: list[uuid.UUID]) -> None:
+    it.sent = True
     await dispatch([(*it.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids])
 
 

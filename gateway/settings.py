@@ -238,7 +238,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
-        **{name: {"level": "WARNING"} for name in ("celery", "httpx", "openai", "anthropic", "aiohttp")},
+        **{name: {"level": "WARNING"} for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "aiohttp")},
         "django.request": {"level": "ERROR"},
     },
 }

@@ -3,12 +3,12 @@
 from csp.decorators import csp_update
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
-from gateway.api import chat, conversations, history, tools
+from gateway.api import chat, conversations, history, problems, tools
 from tenants import pages as tenant_pages
 
 # Swagger UI sets styles on its own elements.
@@ -39,6 +39,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api)),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path("api/docs/", docs, name="docs"),
+    re_path("^api/", problems.nowhere),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -5,6 +5,7 @@ views take `scope(...)`, over Django's connection. Never keep either open across
 """
 
 import asyncio
+import select
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -21,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Pool = AsyncConnectionPool[Connection]
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
+SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
 # How often a broken pooled connection is replaced before the database counts as away.
 ATTEMPTS = 4
 
@@ -34,14 +36,15 @@ class Scope(NamedTuple):
 
 async def _configure(connection: Connection) -> None:
     await connection.set_autocommit(True)
+    # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
 
 
 async def pool(login: str = "default") -> Pool:
     """This event loop's pool on a database login; connections in it are in autocommit mode."""
-    loop = asyncio.get_running_loop()
-    pools = _pools.setdefault(loop, {})
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
     if login not in pools:
-        pools[login] = AsyncConnectionPool(
+        fresh: Pool = AsyncConnectionPool(
             settings.DATABASE_URLS[login],
             kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
             min_size=0 if login != "default" else 1,
@@ -51,7 +54,10 @@ async def pool(login: str = "default") -> Pool:
             configure=_configure,
             open=False,
         )
-        await pools[login].open()
+        await fresh.open()
+        if pools.setdefault(login, fresh) is not fresh:
+            # Another task was first while this one waited.
+            await fresh.close()
     return pools[login]
 
 
@@ -68,30 +74,35 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
     """
     connections_of = await pool(login)
     for attempt in range(ATTEMPTS):
+        held = await _whole(connections_of)
         try:
-            async with connections_of.connection() as held:
-                return await (await held.execute(query, values)).fetchall()
+            return await (await held.execute(query, values)).fetchall()
         except psycopg.OperationalError:
             if attempt == ATTEMPTS - 1:
                 raise
-            await asyncio.sleep(0.05 * 4**attempt)
+        finally:
+            await connections_of.putconn(held)
+        await asyncio.sleep(0.05 * 4**attempt)
     raise AssertionError("unreachable")
 
 
 @asynccontextmanager
 async def transaction(scope: Scope) -> AsyncIterator[Connection]:
-    """A transaction inside the scope's walls; commits at the end, rolls back on any exception."""
-    begin = (
-        f"BEGIN; SELECT set_config('toolgate.tenant', '{scope.tenant_id}', true), "
-        f"set_config('toolgate.user', '{scope.user_id}', true)"
-    )
+    """A transaction inside the scope's walls; commits at the end, rolls back on any exception.
+
+    Its statements are pipelined: one whose rows nobody fetches costs no round trip of its own, and its error shows at
+    the next fetch or at the end.
+    """
     connections_of = await pool()
-    held = await _started(connections_of, begin)
+    held = await _whole(connections_of)
     try:
-        yield held
-        await held.execute("COMMIT")
+        async with held.pipeline():
+            await held.execute("BEGIN")
+            await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
+            yield held
+            await held.execute("COMMIT")
     except BaseException:
-        with suppress(psycopg.OperationalError):
+        with suppress(psycopg.Error):
             await held.rollback()
         raise
     finally:
@@ -99,22 +110,15 @@ async def transaction(scope: Scope) -> AsyncIterator[Connection]:
         await connections_of.putconn(held)
 
 
-async def _started(connections_of: Pool, first: str) -> Connection:
-    """A connection on which `first` has run: one that a restart of PostgreSQL broke is found here, and replaced."""
-    for attempt in range(ATTEMPTS):
+async def _whole(connections_of: Pool) -> Connection:
+    """A connection that PostgreSQL has not closed meanwhile; those that a restart broke are found here and replaced."""
+    while True:
         held = await connections_of.getconn()
-        try:
-            await held.execute(first.encode())
+        # Nothing is asked of an idle connection, so what can be read from it is its end.
+        if not select.select([held.fileno()], [], [], 0)[0]:
             return held
-        except psycopg.OperationalError:
-            await connections_of.putconn(held)
-            if attempt == ATTEMPTS - 1:
-                raise
-            await asyncio.sleep(0.05 * 4**attempt)
-        except BaseException:
-            await connections_of.putconn(held)
-            raise
-    raise AssertionError("unreachable")
+        await held.close()
+        await connections_of.putconn(held)
 
 
 @contextmanager
@@ -122,8 +126,5 @@ def scope(tenant_id: uuid.UUID, user_id: uuid.UUID) -> Iterator[None]:
     """A transaction inside the walls on Django's own connection, for the ORM in synchronous code."""
     with django_transaction.atomic(using="default"):
         with connections["default"].cursor() as cursor:
-            cursor.execute(
-                "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)",
-                [str(tenant_id), str(user_id)],
-            )
+            cursor.execute(SET_SCOPE, [str(tenant_id), str(user_id)])
         yield

@@ -1,6 +1,8 @@
 """A whole Toolgate for tests: a web process and a Celery worker, as `make up` starts them."""
 
+import ipaddress
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -22,6 +24,11 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
+
+
+def somewhere_else() -> dict[str, str]:
+    """Headers of a client at an address of its own, so that log-ins of other tests do not count against it."""
+    return {"X-Forwarded-For": str(ipaddress.IPv4Address(random.getrandbits(24) | 10 << 24))}
 
 
 class Stack:

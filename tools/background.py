@@ -11,6 +11,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future, wait
 from typing import Any
 
+import uvloop
+
 from tools.leases import leases
 
 # Remote-bound calls that one worker process waits for at once; more wait unclaimed.
@@ -26,7 +28,7 @@ def loop() -> asyncio.AbstractEventLoop:
     global _loop
     with _lock:
         if _loop is None:
-            _loop = asyncio.new_event_loop()
+            _loop = uvloop.new_event_loop()
             threading.Thread(target=_loop.run_forever, name="event-loop", daemon=True).start()
             asyncio.run_coroutine_threadsafe(leases.keep(), _loop)
     return _loop

@@ -24,6 +24,13 @@ async def publish(run_id: uuid.UUID) -> None:
         log.warning("hint lost", extra={"run_id": str(run_id), "why": type(away).__name__})
 
 
+def _heed_cancellation() -> None:
+    """redis-py swallows a cancellation that arrives while it connects; waiting on would then never end."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 async def listen() -> AsyncIterator[uuid.UUID]:
     """The ids of runs that changed, for ever; connects again when Redis goes away and comes back."""
     while True:
@@ -31,6 +38,7 @@ async def listen() -> AsyncIterator[uuid.UUID]:
         try:
             await pubsub.subscribe(CHANNEL)
             while True:
+                _heed_cancellation()
                 message = await pubsub.get_message(timeout=None)
                 if message is not None and len(message["data"]) == 16:
                     yield uuid.UUID(bytes=message["data"])

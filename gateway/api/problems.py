@@ -7,7 +7,8 @@ from typing import Any
 import django.db
 import psycopg
 from django.core.exceptions import PermissionDenied
-from django.http import Http404
+from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -74,6 +75,13 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         headers["Retry-After"] = str(int(seconds))
     body = problem(status, _CODES.get(status, "error"), _detail(error), **_fields(error))
     return Response(body, status, headers=headers, content_type=CONTENT_TYPE)
+
+
+@csrf_exempt
+def nowhere(request: HttpRequest) -> JsonResponse:
+    """What every address under /api/ that is none answers."""
+    body = problem(404, "not_found", "There is nothing at this address; see /api/docs/.")
+    return JsonResponse(body, status=404, content_type=CONTENT_TYPE)
 
 
 def _detail(error: exceptions.APIException) -> str:

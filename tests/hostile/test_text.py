@@ -21,6 +21,7 @@ from tests.hostile.upstream import (
     streamed,
 )
 from tests.people import PASSWORD, Cast, make_tenant
+from tests.stack import somewhere_else
 
 FORGED = "a\n\ndata: {}\n\nevent: run.completed\r\nid: end\rdata: x\u2028b\u0085c\n: keep-alive\n\n"
 LINE = re.compile(r"timestamp=\S+ level=\w+ ")
@@ -90,7 +91,7 @@ def test_no_secret_is_in_any_log(upstream: Upstream) -> None:
     wrong = tenant.alice.key[:-1] + "!"
     httpx.get(f"{upstream.stack.url}/api/v1/tools/", headers={"Authorization": f"Bearer {wrong}"})
     httpx.get(f"{upstream.stack.url}/api/v1/nowhere?key={tenant.olga.key}", headers=tenant.olga.headers)
-    with httpx.Client(base_url=upstream.stack.url) as browser:
+    with httpx.Client(base_url=upstream.stack.url, headers=somewhere_else()) as browser:
         page = browser.get("/accounts/login/").text
         [token] = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
         form = {"csrfmiddlewaretoken": token, "username": tenant.alice.username, "password": "wrong " + PASSWORD}
