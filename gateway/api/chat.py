@@ -20,7 +20,7 @@ from gateway.view import RunView, call_body
 from gateway.view import body as run_body
 from tenants.scoping import transaction
 
-_STREAM = OpenApiResponse(OpenApiTypes.STR, description="Server-sent events; see docs/api.md.")
+_STREAM = OpenApiResponse(serializers.StreamEvent, description="Server-sent events; see docs/api.md.")
 
 
 class EventStreamRenderer(JSONRenderer):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
 from audit.models import LedgerEntry, ToolCall
@@ -40,6 +41,17 @@ class Call(serializers.Serializer[Any]):
     execution_time_ms = serializers.IntegerField(allow_null=True)
     turn = serializers.IntegerField()
     approval_id = serializers.UUIDField(allow_null=True)
+
+
+# Not a class, because a serializer's own `data` is something else.
+StreamEvent = inline_serializer(
+    "StreamEvent",
+    {
+        "id": serializers.CharField(help_text="A position in the run, for Last-Event-ID."),
+        "event": serializers.CharField(help_text="run.created, message.delta, tool_call.settled, run.completed, …"),
+        "data": serializers.CharField(help_text="A JSON object as text; its run_id is always there."),
+    },
+)
 
 
 class Usage(serializers.Serializer[Any]):
