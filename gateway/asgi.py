@@ -10,7 +10,7 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from gateway import loop, runs  # noqa: E402
+from gateway import garbage, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
 from tenants import scoping  # noqa: E402
 from tools import redis  # noqa: E402
@@ -36,6 +36,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            garbage.settle()
             await send({"type": "lifespan.startup.complete"})
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.

@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from gateway import health, loop, runs, sweeper
+from gateway import garbage, health, loop, runs, sweeper
 from tenants import scoping
 from tenants.scoping import Scope
 from tools import background, execution, redis
@@ -36,6 +36,7 @@ def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
 
 @worker_ready.connect
 def _ready(**signal: Any) -> None:
+    garbage.settle()
     background.submit(health.beat(), forever=True)
     background.submit(sweeper.tidy())
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from celery import current_app
 
@@ -11,6 +12,8 @@ from tools.registry import registry
 
 log = logging.getLogger(__name__)
 
+# Few and our own: each keeps its connection to the broker, and none waits behind other work.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="dispatch")
 # (tenant_id, user_id, call_id, tool_name)
 QueuedCall = tuple[uuid.UUID, uuid.UUID, uuid.UUID, str]
 
@@ -32,4 +35,4 @@ def send(calls: Sequence[QueuedCall]) -> None:
 async def dispatch(calls: Sequence[QueuedCall]) -> None:
     """The same, off the event loop."""
     if calls:
-        await asyncio.to_thread(send, calls)
+        await asyncio.get_running_loop().run_in_executor(_THREADS, send, calls)
