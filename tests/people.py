@@ -11,6 +11,7 @@ from tenants.models import Membership, User
 from tenants.principal import Principal, scopes_of
 from tenants.routing import on_login
 from tenants.scoping import Scope
+from tools import ratelimit
 
 CAST = {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "olga": "owner"}
 PASSWORD = "correct horse battery"
@@ -66,3 +67,19 @@ def make_tenant(password: str | None = None) -> Cast:
             principal = Principal(tenant.id, slug, user.id, user.username, role, scopes_of(role))
             people[name] = Person(user.username, key, principal)
     return Cast(tenant.id, slug, **people)
+
+
+# Generous for any test that uses up a limit; a minute leaves room for as much again.
+SECONDS_OF_A_TEST = 25
+
+
+def make_unhurried_tenant() -> Cast:
+    """A tenant whose users' windows end well after a test: where a window ends depends on tenant and user."""
+    while True:
+        cast = make_tenant()
+        windows = (
+            ratelimit.charge(tenant_id=cast.id, user_id=person.scope.user_id, tool="none", rate="1/m", count=False)
+            for person in (cast.alice, cast.bob)
+        )
+        if all(window.reset > SECONDS_OF_A_TEST for window in windows):
+            return cast

@@ -6,12 +6,18 @@ import httpx
 import pytest
 
 from tenants.routing import on_login
-from tests.people import Cast
+from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
 from tools.models import Grant, ToolSetting
 
 BUILT_IN = ["add_task", "list_tasks", "save_note", "web_search"]
 NOTE = '{"title": "a", "content": "b"}'
+
+
+@pytest.fixture
+def tenant() -> Cast:
+    """One whose limits' windows do not end within a test."""
+    return make_unhurried_tenant()
 
 
 def test_each_tool_has_tier_and_rate_limit(stack: Stack, tenant: Cast) -> None:

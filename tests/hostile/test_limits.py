@@ -16,9 +16,9 @@ import pytest
 from django.test import override_settings
 
 from tests.database import rows
-from tests.people import Cast, Person, make_tenant
+from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import ROOT, Stack, free_port
-from tools import gates, policy, ratelimit
+from tools import gates, policy
 from tools.gates import Caller, Candidate
 from tools.registry import registry
 
@@ -38,21 +38,10 @@ def _codes(tenant: Cast) -> Counter[str | None]:
     return Counter(row["error_code"] for row in found)
 
 
-# Generous for any test below; a minute leaves room for as much again.
-SECONDS_OF_A_TEST = 25
-
-
 @pytest.fixture
 def tenant() -> Cast:
-    """A tenant whose users' windows end well after the test: where a window ends depends on tenant and user."""
-    while True:
-        cast = make_tenant()
-        windows = (
-            ratelimit.charge(tenant_id=cast.id, user_id=person.scope.user_id, tool="none", rate="1/m", count=False)
-            for person in (cast.alice, cast.bob)
-        )
-        if all(window.reset > SECONDS_OF_A_TEST for window in windows):
-            return cast
+    """One whose limits' windows do not end within a test."""
+    return make_unhurried_tenant()
 
 
 def test_sixty_requests_at_once_save_exactly_thirty_notes(stack: Stack, tenant: Cast) -> None:

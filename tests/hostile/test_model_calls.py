@@ -6,7 +6,7 @@ import pytest
 
 from tests.database import rows
 from tests.hostile.upstream import Upstream, call_delta, completion, scripted, streamed
-from tests.people import Cast
+from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
 
 NOTE = json.dumps({"title": "a", "content": "b"})
@@ -28,6 +28,12 @@ NAMES = {
     "markup": "<script>alert(1)</script>",
     "a name of 5,000 letters": "save_note" * 556,
 }
+
+
+@pytest.fixture
+def tenant() -> Cast:
+    """One whose limits' windows do not end within a test."""
+    return make_unhurried_tenant()
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
