@@ -67,18 +67,6 @@ def integer(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -
     return number
 
 
-def flag(name: str, default: bool = False) -> bool:
-    """The setting as true or false."""
-    given = text(name).lower()
-    if not given:
-        return default
-    if given in {"1", "true", "yes", "on"}:
-        return True
-    if given in {"0", "false", "no", "off"}:
-        return False
-    raise WrongSetting(f"{name} must be true or false, not {given!r}")
-
-
 def words(name: str, default: str = "") -> list[str]:
     """The setting as a comma-separated list, empty entries dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
