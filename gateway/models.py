@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from tenants.models import Tenant, User
+from tools.models import TIERS
 
 # The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
 TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
@@ -26,6 +27,15 @@ class Agent(models.Model):
         default=list, blank=True, help_text='"all", or a list of names; "..." stands for the tenant\'s default tools.'
     )
     is_default = models.BooleanField(default=False)
+    max_tier = models.CharField(
+        max_length=16, choices=TIERS, blank=True, help_text="The highest tier of tools that it may use; empty: any."
+    )
+    on_refused_approval = models.CharField(
+        max_length=8,
+        choices=[("tell", "Tell the model"), ("halt", "End the run")],
+        default="tell",
+        help_text="What follows when an approval is denied or expires.",
+    )
     max_turns = models.PositiveSmallIntegerField(default=8)
     max_seconds = models.PositiveSmallIntegerField(default=120)
     tool_seconds = models.PositiveSmallIntegerField(default=30)
@@ -170,6 +180,7 @@ class Turn(models.Model):
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
     latency_ms = models.IntegerField(db_default=0)
+    suspensions = models.IntegerField(db_default=0, help_text="How often the run waited for a human in this turn.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "tenants",
     "audit",
     "tools",
+    "approvals",
     "gateway",
 ]
 MIDDLEWARE = [

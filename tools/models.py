@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
 
@@ -21,6 +22,18 @@ class ToolSetting(models.Model):
     enabled = models.BooleanField(default=True)
     rate = models.CharField(
         max_length=16, blank=True, help_text='Calls per user, such as "10/m"; empty: what the tool declares.'
+    )
+    tier = models.CharField(
+        max_length=16,
+        choices=TIERS,
+        blank=True,
+        help_text="A higher tier than the tool declares; a lower one changes nothing.",
+    )
+    approvals_needed = models.PositiveSmallIntegerField(
+        default=1, validators=[MinValueValidator(1)], help_text="How many people must approve an Elevated call."
+    )
+    approval_hours = models.PositiveSmallIntegerField(
+        default=24, validators=[MinValueValidator(1)], help_text="How long an Elevated call waits before it expires."
     )
 
     class Meta:

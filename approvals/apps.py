@@ -1,0 +1,10 @@
+"""The approvals app, where humans decide about Elevated calls."""
+
+from django.apps import AppConfig
+
+
+class ApprovalsConfig(AppConfig):
+    """The approvals app, where humans decide about Elevated calls."""
+
+    name = "approvals"
+    verbose_name = "Approvals"
