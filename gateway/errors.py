@@ -12,17 +12,7 @@ Refused                     the answer's HTTP status, code and words
 └── Unavailable             503 unavailable
 """
 
-
-class Refused(Exception):
-    """A request that cannot be served; `detail` is for whoever sent it."""
-
-    status = 400
-    code = "invalid_request"
-
-    def __init__(self, detail: str, field: str | None = None):
-        super().__init__(detail)
-        self.detail = detail
-        self.field = field
+from tenants.errors import Refused
 
 
 class InvalidRequest(Refused):

@@ -1,0 +1,98 @@
+"""Why a decision is refused, as one tree. Nothing has changed when one of these is raised.
+
+Refused                     the answer's HTTP status, code and words
+├── NoSuchRequest           404 not_found
+├── NotAnApprover           403 not_an_approver
+├── OwnRequest              403 own_request
+├── NotYours                403 not_yours
+├── AlreadyDecided          409 already_decided
+├── AlreadyVoted            409 already_voted
+├── Expired                 410 approval_expired
+├── InvalidArguments        400 invalid_arguments
+└── InvalidReason           400 invalid_request
+"""
+
+from tenants.errors import Refused
+
+
+class NoSuchRequest(Refused):
+    """The tenant has no such approval request."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, request_id: object):
+        super().__init__(f"There is no approval request {request_id}.")
+
+
+class NotAnApprover(Refused):
+    """Only approvers and owners of the tenant decide, superusers included."""
+
+    status = 403
+    code = "not_an_approver"
+
+    def __init__(self) -> None:
+        super().__init__("Only approvers and owners of this tenant decide about its approval requests.")
+
+
+class OwnRequest(Refused):
+    """Nobody approves or denies their own request."""
+
+    status = 403
+    code = "own_request"
+
+    def __init__(self) -> None:
+        super().__init__("This call was asked for in your own name: somebody else has to decide. You may cancel it.")
+
+
+class NotYours(Refused):
+    """Only who asked may cancel."""
+
+    status = 403
+    code = "not_yours"
+
+    def __init__(self) -> None:
+        super().__init__("Only the person in whose name the call was asked for may cancel it. You may deny it.")
+
+
+class AlreadyDecided(Refused):
+    """The request was approved, denied or cancelled before."""
+
+    status = 409
+    code = "already_decided"
+
+    def __init__(self, status: str):
+        super().__init__(f"This approval request is decided: it was {status}.")
+
+
+class AlreadyVoted(Refused):
+    """This approver has approved these arguments before, and others have to as well."""
+
+    status = 409
+    code = "already_voted"
+
+    def __init__(self) -> None:
+        super().__init__("You have approved this already; it waits for somebody else's approval too.")
+
+
+class Expired(Refused):
+    """The time to decide is over."""
+
+    status = 410
+    code = "approval_expired"
+
+    def __init__(self, at: object):
+        super().__init__(f"This approval request expired at {at}; the call will not run.")
+
+
+class InvalidArguments(Refused):
+    """The edited arguments are not what the tool takes."""
+
+    code = "invalid_arguments"
+
+
+class InvalidReason(Refused):
+    """The reason is too long, or holds what cannot be stored."""
+
+    def __init__(self, most: int):
+        super().__init__(f"reason may have up to {most:,} characters, and no control characters.", "reason")

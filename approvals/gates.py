@@ -1,0 +1,110 @@
+"""The gates that rules and humans stand at, and the order of all gates."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from approvals.rules import Rule
+from audit.canonical import sha256_hex
+from tools import gates
+from tools.gates import Answer, Caller, Candidate, Gate
+from tools.interface import Tier
+from tools.policy import Policy
+
+
+def through(rules: Sequence[Rule]) -> tuple[Gate, ...]:
+    """Every gate in order, for one judging of suggested calls: a rule approves no more of them than it has uses."""
+    return (
+        gates.allowlist,
+        gates.arguments,
+        gates.permission,
+        denying(rules),
+        gates.rate_limit,
+        approving(rules),
+    )
+
+
+def once_more(rules: Sequence[Rule], request: dict[str, Any]) -> tuple[Gate, ...]:
+    """The gates for a call that was approved and is about to go on; `request` is its row of `approval_requests`."""
+    return (gates.allowlist, binding(request), gates.arguments, gates.permission, denying(rules), gates.rate_limit)
+
+
+def denying(rules: Sequence[Rule]) -> Gate:
+    """The gate `policy`: a deny rule that matches refuses the call."""
+
+    def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+        maybe = ""
+        for rule in rules:
+            if not rule.denies or not rule.concerns(candidate.name, caller.agent):
+                continue
+            if candidate.arguments is None and rule.condition is not None:
+                maybe = f"the rule {rule.name} may deny it, by its arguments"
+            elif candidate.arguments is None or rule.matches(candidate.arguments):
+                return _denied(candidate.name, rule)
+        return Answer("policy", True, log=maybe)
+
+    return gate
+
+
+def _denied(name: str, rule: Rule) -> Answer:
+    return Answer(
+        "policy",
+        False,
+        "policy_denied",
+        model=f"A rule of this tenant denies this call of {name}. Do not try it again with the same arguments.",
+        user=f"A rule of your tenant denies this use of {name}.",
+        log=f"denied by the rule {rule.name}",
+        rule=rule.id,
+    )
+
+
+def approving(rules: Sequence[Rule]) -> Gate:
+    """The gate `approval`: an Elevated call that no rule approves is held until a human decides."""
+    used: Counter[str] = Counter()
+
+    def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+        tool = candidate.tool
+        assert tool is not None
+        if policy.tier(tool) is not Tier.ELEVATED:
+            return Answer("approval", True)
+        for rule in rules:
+            if rule.denies or not rule.concerns(tool.name, caller.agent):
+                continue
+            if rule.uses_left is not None and used[rule.id] >= rule.uses_left:
+                continue
+            if candidate.arguments is not None and rule.matches(candidate.arguments):
+                used[rule.id] += 1
+                return Answer("approval", True, log=f"approved by the rule {rule.name}", rule=rule.id)
+        raised = "" if tool.tier is Tier.ELEVATED else f"; it declares {tool.tier}"
+        return Answer("approval", True, holds=True, log=f"{tool.name} is elevated{raised}: a human has to approve it")
+
+    return gate
+
+
+def binding(request: dict[str, Any]) -> Gate:
+    """The gate `binding`: the call that goes on is the one that was approved, within its time."""
+
+    def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+        tool = candidate.tool
+        assert tool is not None
+        if sha256_hex(tool.parameters) != request["schema_hash"]:
+            return _unbound(f"The parameters of {tool.name} have changed since the call was approved.")
+        if sha256_hex(candidate.arguments) != request["params_hash"]:
+            return _unbound("The arguments are not those that were approved.")
+        if datetime.now(UTC) > request["usable_until"]:
+            return _unbound("The approval was not used in time.")
+        return Answer("binding", True)
+
+    return gate
+
+
+def _unbound(why: str) -> Answer:
+    return Answer(
+        "binding",
+        False,
+        "policy_denied",
+        model=f"{why} It did not run. Call the tool again if it is still needed; a human will be asked anew.",
+        user=f"{why} The call did not run.",
+        log=why,
+    )
