@@ -7,6 +7,7 @@ the data directory. A wrong or missing value raises WrongSetting, whose text is 
 
 import json
 import os
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -67,9 +68,30 @@ def integer(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -
     return number
 
 
+def boolean(name: str) -> bool:
+    """The setting as true or false; false when it is set nowhere."""
+    given = text(name).lower()
+    if given not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
+        raise WrongSetting(f"{name} must be true or false, not {given!r}")
+    return given in {"1", "true", "yes", "on"}
+
+
 def words(name: str, default: str = "") -> list[str]:
     """The setting as a comma-separated list, empty entries dropped."""
     return [word.strip() for word in text(name, default).split(",") if word.strip()]
+
+
+def pairs(name: str, values: Collection[str]) -> dict[str, str]:
+    """The setting as comma-separated `key=value` pairs, each value being one of `values`."""
+    found: dict[str, str] = {}
+    for word in words(name):
+        key, _, value = word.partition("=")
+        if not key or value not in values:
+            raise WrongSetting(
+                f"{name} must look like name=value, with one of {', '.join(sorted(values))}; not {word!r}"
+            )
+        found[key] = value
+    return found
 
 
 def data_dir() -> Path:

@@ -1,9 +1,11 @@
 """Django's settings, made from the environment; `docs/operations.md` lists every variable."""
 
 from datetime import timedelta
+from email.utils import parseaddr
 
 from gateway import environment as env
 from tenants.logins import derived_urls, generated_secrets
+from tools.interface import Tier
 
 BASE_DIR = env.ROOT
 TOOLGATE_ENV = env.text("TOOLGATE_ENV", "development")
@@ -166,11 +168,27 @@ DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
 if "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
+TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
 BRAVE_API_KEY = env.text("BRAVE_API_KEY")
 BRAVE_BASE_URL = env.text("BRAVE_BASE_URL")
 SERPAPI_API_KEY = env.text("SERPAPI_API_KEY")
 SERPAPI_BASE_URL = env.text("SERPAPI_BASE_URL")
 SEARXNG_URL = env.text("SEARXNG_URL")
+
+# --- e-mail ----------------------------------------------------------------------------------------------------------
+EMAIL_HOST = env.text("EMAIL_HOST")
+_tls = env.boolean("EMAIL_USE_TLS")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587 if _tls else 25, least=1, most=65535)
+# Port 465 speaks TLS from its first byte; all others are asked to change to it.
+EMAIL_USE_SSL = _tls and EMAIL_PORT == 465
+EMAIL_USE_TLS = _tls and not EMAIL_USE_SSL
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_PASSWORD")
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend" if EMAIL_HOST else "tools.mailbox.Mailbox"
+EMAIL_FILE_PATH = TOOLGATE_DATA_DIR / "mail"
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM") or "Toolgate <toolgate@localhost>"
+if not all(parseaddr(DEFAULT_FROM_EMAIL)[1].partition("@")) or not DEFAULT_FROM_EMAIL.isprintable():
+    raise env.WrongSetting(f"EMAIL_FROM must look like Name <name@example.com>, not {DEFAULT_FROM_EMAIL!r}")
 
 # --- pages and API ---------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en-us"

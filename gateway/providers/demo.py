@@ -26,9 +26,9 @@ _WORD = re.compile(r"\s*\S+")
 class DemoProvider:
     """A deterministic model that answers the last user message by rules.
 
-    It understands requests such as "search the web for …", "note: …", "what are my tasks?" and "add a task to buy
-    milk by 2026-12-01 with high priority", also several in one message, and suggests a call only for tools in
-    the prompt.
+    It understands requests such as "search the web for …", "note: …", "what are my tasks?", "add a task to buy
+    milk by 2026-12-01 with high priority" and "send an email to bob@example.com saying …", also several in one
+    message, and suggests a call only for tools in the prompt.
 
     For tests and demonstrations a message can also say exactly which calls to suggest, one a line:
 
@@ -128,6 +128,7 @@ _EXAMPLES = {
     "save_note": '"note: the key is under the mat"',
     "list_tasks": '"what are my tasks?"',
     "add_task": '"add a task to buy milk by 2026-12-01 with high priority"',
+    "send_email": '"send an email to bob@example.com saying the report is done"',
 }
 
 

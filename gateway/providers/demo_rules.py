@@ -11,6 +11,7 @@ _TRIGGER = re.compile(
         (?:task|to-?do)\b\s*(?:to\b|for\b|called\b|:)?|\bremind\ me\ to\b)
   | (?P<save_note>\b(?:save|make|take|write|add|create)\s+(?:(?:it|this|that|them)\s+(?:as|in|to)\s+)?(?:an?\s+|the\s+)?
         note\b\s*(?:about\b|on\b|that\b|of\b|with\b|saying\b|:)?|\bnote\s*:|\bremember\ that\b)
+  | (?P<send_email>\b(?:send|write)\s+(?:an?\s+|the\s+)?e-?mail\s+to\b|\be-?mail\s+(?=[^\s@]{1,64}@))
   | (?P<web_search>\b(?:search|google|look\s+up|find(?!\s+my))\b(?:\s+(?:on\s+)?the\s+(?:web|internet)|\s+online)?
         \s*(?:for\b|about\b|:)?)
     """,
@@ -25,6 +26,12 @@ _PRIORITY = re.compile(
 )
 _FINDINGS = re.compile(r"(?:(?:about|of|with|on)\s+)?(?:it|them|that|this|(?:the|what)\b.*)?", re.IGNORECASE)
 _TITLED = re.compile(r"(?:titled|called|named)\s+([^:\n]{1,60}?)\s*:\s*(\S.*)", re.IGNORECASE | re.DOTALL)
+_MAIL = re.compile(
+    r"""([^\s@]{1,64}@[^\s@]*[^\s@.,;:])[,;:]?
+        (?:\s+(?:with\s+)?(?:the\s+)?(?:subject|about|titled)\b:?\s+(?P<subject>[^\n]{1,100}?)[,;]?)?
+        (?:\s+(?:and\s+)?(?:saying|that\s+says|with\s+the\s+(?:text|body))\b(?:\s+that\b)?\s*:?|\s*:)\s*(?P<body>\S.*)""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _LONGEST_TITLE = 60
 _EDGES = " \t\r,;:.?!"
 _CONNECTORS = {"and", "then", "also", "please"}
@@ -57,8 +64,8 @@ def _requests(line: str) -> list[tuple[str, str, str]]:
     triggers = []
     for trigger in _TRIGGER.finditer(line, 0, _READ):
         triggers.append(trigger)
-        if trigger.lastgroup == "save_note" and trigger[0].endswith(":"):
-            break  # What follows "note:" is the note, whatever it says.
+        if trigger.lastgroup == "send_email" or (trigger.lastgroup == "save_note" and trigger[0].endswith(":")):
+            break  # What follows is the e-mail or the note, whatever it says.
     if not triggers:
         return []
     ends = [trigger.start() for trigger in triggers[1:]] + [len(line)]
@@ -78,6 +85,15 @@ def _add(result: Plan, tool: str, trigger: str, rest: str) -> None:
             result.calls.append((tool, arguments))
         else:
             result.remarks.append('Please say what the task is, for example "add a task to buy milk".')
+    elif tool == "send_email":
+        mail = _MAIL.match(rest.strip())
+        if mail:
+            subject = mail["subject"] or _title(mail["body"])
+            result.calls.append((tool, {"to": mail[1], "subject": subject, "body": mail["body"]}))
+        else:
+            result.remarks.append(
+                'Please say to whom and what, for example "send an email to bob@example.com saying the report is done".'
+            )
     elif tool == "web_search":
         if text:
             result.calls.append((tool, {"query": text}))

@@ -67,6 +67,8 @@ def _success(tool: str, arguments: Any, data: dict[str, Any]) -> str | None:
         return f'I saved the note "{asked.get("title", "")}".'
     if tool == "add_task" and data.get("created") is True:
         return f'I added the task "{asked.get("title", "")}".'
+    if tool == "send_email" and "message_id" in data:
+        return f"I sent the e-mail to {data.get('to', '')}."
     if tool == "list_tasks" and isinstance(data.get("tasks"), list):
         tasks = [_task(task) for task in data["tasks"] if isinstance(task, dict)]
         return "\n".join([f"You have {_number(len(tasks), 'task')}" + (":" if tasks else "."), *tasks])

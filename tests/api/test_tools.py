@@ -10,7 +10,7 @@ from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
 from tools.models import Grant, ToolSetting
 
-BUILT_IN = ["add_task", "list_tasks", "save_note", "web_search"]
+BUILT_IN = ["add_task", "list_tasks", "save_note", "send_email", "web_search"]
 NOTE = '{"title": "a", "content": "b"}'
 
 
@@ -33,6 +33,7 @@ def test_each_tool_has_tier_and_rate_limit(stack: Stack, tenant: Cast) -> None:
         "save_note": ("workspace", "30/m"),
         "list_tasks": ("read_only", "60/m"),
         "add_task": ("workspace", "30/m"),
+        "send_email": ("elevated", "30/m"),
     }
 
 

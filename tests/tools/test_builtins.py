@@ -109,6 +109,7 @@ async def test_a_tool_without_its_handle_is_denied(tool):
         ("save_note", Tier.WORKSPACE, "30/m", True, False, False, {"notes"}),
         ("list_tasks", Tier.READ_ONLY, "60/m", True, True, True, {"tasks"}),
         ("add_task", Tier.WORKSPACE, "30/m", True, False, False, {"tasks"}),
+        ("send_email", Tier.ELEVATED, "30/m", False, False, False, set()),
     ],
 )
 def test_what_each_bundled_tool_declares(name, tier, rate, transactional, idempotent, parallel_safe, handles):

@@ -117,7 +117,7 @@ def test_a_declaration_that_is_wrong_is_refused_with_its_reason(attributes, reas
 
 
 def test_the_bundled_tools_are_found_once_for_the_process():
-    assert registry.registry().names() == ("add_task", "list_tasks", "save_note", "web_search")
+    assert registry.registry().names() == ("add_task", "list_tasks", "save_note", "send_email", "web_search")
     assert registry.registry() is registry.registry()
 
 
@@ -140,7 +140,7 @@ class Added(_Base):
 def test_a_file_in_the_builtin_folder_is_a_tool_without_further_ado(tmp_path, monkeypatch):
     (tmp_path / "added_by_operator.py").write_text(TOOL_FILE.replace("NAME", "added"))
     monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
-    assert registry.registry().names() == ("add_task", "added", "list_tasks", "save_note", "web_search")
+    assert registry.registry().names() == ("add_task", "added", "list_tasks", "save_note", "send_email", "web_search")
 
 
 def test_a_file_that_takes_a_bundled_tools_name_stops_the_start(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from gateway.providers.interface import (
 )
 from tests.gateway.providers.conftest import tool
 
-TOOLS = tuple(tool(name) for name in ("web_search", "save_note", "list_tasks", "add_task"))
+TOOLS = tuple(tool(name) for name in ("web_search", "save_note", "list_tasks", "add_task", "send_email"))
 FOUND = {"results": [{"title": "Tea", "url": "https://tea.example", "snippet": "A drink."}]}
 
 
@@ -79,6 +79,30 @@ def refused(code: str, message: str) -> dict[str, Any]:
         (
             "remind me to call Bob on 2026-12-01T10:00:00Z",
             [("add_task", {"title": "call Bob", "due_date": "2026-12-01T10:00:00Z"})],
+        ),
+        (
+            "Send an email to bob@example.com saying the report is done.",
+            [
+                (
+                    "send_email",
+                    {"to": "bob@example.com", "subject": "the report is done.", "body": "the report is done."},
+                )
+            ],
+        ),
+        (
+            "please email bob@example.com about Lunch: shall we look up a place?",
+            [("send_email", {"to": "bob@example.com", "subject": "Lunch", "body": "shall we look up a place?"})],
+        ),
+        (
+            "write an e-mail to bob@example.com, with the subject Tea, saying that I search for tea",
+            [("send_email", {"to": "bob@example.com", "subject": "Tea", "body": "I search for tea"})],
+        ),
+        (
+            "add a task to buy milk and send an email to bob@example.com saying hello",
+            [
+                ("add_task", {"title": "buy milk"}),
+                ("send_email", {"to": "bob@example.com", "subject": "hello", "body": "hello"}),
+            ],
         ),
         (
             "search for tea and add a task to drink it, then show my tasks",
@@ -170,7 +194,9 @@ async def test_a_tool_that_is_not_in_the_prompt_is_not_suggested() -> None:
     assert answer.text == f"I would use web_search, but I may not use it here.\n\n{LABEL}"
 
 
-@pytest.mark.parametrize("text", ["hello", "", "search", "add a task", "save a note"])
+@pytest.mark.parametrize(
+    "text", ["hello", "", "search", "add a task", "save a note", "send an email to bob@example.com", "email to Bob"]
+)
 async def test_what_no_rule_fits_gets_help_and_no_call(text: str) -> None:
     answer = await DemoProvider().ask(prompt(text))
     assert answer.calls == ()
@@ -179,7 +205,21 @@ async def test_what_no_rule_fits_gets_help_and_no_call(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["what ", "search x ", "search x\n", " ", "add a task to by ", "with a ", "note:", "\ud800"]
+    "text",
+    [
+        "what ",
+        "search x ",
+        "search x\n",
+        " ",
+        "add a task to by ",
+        "with a ",
+        "note:",
+        "\ud800",
+        "email a@b ",
+        "email a@",
+        "email a@b about x ",
+        "email a@b.,;:",
+    ],
 )
 async def test_a_long_message_costs_little(text: str) -> None:
     asked = prompt("add a task " + text * (300_000 // len(text)))

@@ -1,0 +1,84 @@
+"""Settings as a process reads them from its environment."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LOOK = """
+import json, sys
+from gateway.environment import WrongSetting
+try:
+    from gateway import settings
+except WrongSetting as wrong:
+    sys.exit(str(wrong))
+print(json.dumps({name: getattr(settings, name) for name in sys.argv[1:]}, default=str))
+"""
+
+
+def _process(names: tuple[str, ...], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    known = {name: value for name, value in os.environ.items() if not name.startswith("EMAIL_")}
+    command = [sys.executable, "-c", LOOK, *names]
+    return subprocess.run(command, cwd=ROOT, env=known | environment, capture_output=True, text=True, check=False)
+
+
+def read(*names: str, **environment: str) -> list[Any]:
+    """The settings of these names in a process with this environment."""
+    done = _process(names, environment)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    return [found[name] for name in names]
+
+
+def refusal(**environment: str) -> str:
+    """The line that a process with this environment refuses to start with."""
+    done = _process((), environment)
+    assert done.returncode == 1
+    return done.stderr.strip()
+
+
+MAIL = ("EMAIL_PORT", "EMAIL_USE_TLS", "EMAIL_USE_SSL")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, [25, False, False]),
+        ({"EMAIL_USE_TLS": "true"}, [587, True, False]),
+        ({"EMAIL_USE_TLS": "Yes", "EMAIL_PORT": "2525"}, [2525, True, False]),
+        ({"EMAIL_USE_TLS": "1", "EMAIL_PORT": "465"}, [465, False, True]),
+        ({"EMAIL_USE_TLS": "", "EMAIL_PORT": ""}, [25, False, False]),
+    ],
+)
+def test_a_mail_server_is_spoken_to_as_it_is_configured(environment: dict[str, str], expected: list[Any]) -> None:
+    names = ("EMAIL_BACKEND", *MAIL, "DEFAULT_FROM_EMAIL")
+    smtp = "django.core.mail.backends.smtp.EmailBackend"
+    sender = "Toolgate <toolgate@localhost>"
+    assert read(*names, EMAIL_HOST="mail.example", **environment) == [smtp, *expected, sender]
+
+
+def test_the_password_of_the_mail_server_may_be_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("from a file\n")
+    environment = {"EMAIL_HOST_PASSWORD_FILE": str(tmp_path / "password"), "EMAIL_FROM": "gate@corp.example"}
+    assert read("EMAIL_HOST_PASSWORD", "DEFAULT_FROM_EMAIL", **environment) == ["from a file", "gate@corp.example"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
+        ({"EMAIL_PORT": "smtp"}, "EMAIL_PORT must be a whole number, not 'smtp'"),
+        ({"EMAIL_FROM": "Toolgate"}, "EMAIL_FROM must look like Name <name@example.com>, not 'Toolgate'"),
+        (
+            {"EMAIL_FROM": "a@b.c\nBcc: d@e.f"},
+            "EMAIL_FROM must look like Name <name@example.com>, not 'a@b.c\\nBcc: d@e.f'",
+        ),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_one_line(environment: dict[str, str], line: str) -> None:
+    assert refusal(**environment) == line
