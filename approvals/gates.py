@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from approvals.rules import Rule
+from approvals.rules import Effort, Rule
 from audit.canonical import sha256_hex
 from tools import gates
 from tools.gates import Answer, Caller, Candidate, Gate
@@ -15,23 +15,25 @@ from tools.policy import Policy
 
 def through(rules: Sequence[Rule]) -> tuple[Gate, ...]:
     """Every gate in order, for one judging of suggested calls: a rule approves no more of them than it has uses."""
+    effort = Effort()
     return (
         gates.allowlist,
         gates.arguments,
         gates.permission,
-        denying(rules),
+        denying(rules, effort),
         gates.rate_limit,
-        approving(rules),
+        approving(rules, effort),
     )
 
 
 def once_more(rules: Sequence[Rule], request: dict[str, Any]) -> tuple[Gate, ...]:
     """The gates for a call that was approved and is about to go on; `request` is its row of `approval_requests`."""
-    return (gates.allowlist, binding(request), gates.arguments, gates.permission, denying(rules), gates.rate_limit)
+    denies = denying(rules, Effort())
+    return (gates.allowlist, binding(request), gates.arguments, gates.permission, denies, gates.rate_limit)
 
 
-def denying(rules: Sequence[Rule]) -> Gate:
-    """The gate `policy`: a deny rule that matches refuses the call."""
+def denying(rules: Sequence[Rule], effort: Effort) -> Gate:
+    """The gate `policy`: a deny rule that matches refuses the call, and so does one that cannot be decided."""
 
     def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
         maybe = ""
@@ -40,27 +42,32 @@ def denying(rules: Sequence[Rule]) -> Gate:
                 continue
             if candidate.arguments is None and rule.condition is not None:
                 maybe = f"the rule {rule.name} may deny it, by its arguments"
-            elif candidate.arguments is None or rule.matches(candidate.arguments):
-                return _denied(candidate.name, rule)
+                continue
+            matches = rule.matches(candidate.arguments, effort)
+            if matches is not False:
+                return _denied(candidate.name, rule, "" if matches else ", whose condition could not be decided")
         return Answer("policy", True, log=maybe)
 
     return gate
 
 
-def _denied(name: str, rule: Rule) -> Answer:
+def _denied(name: str, rule: Rule, how: str) -> Answer:
     return Answer(
         "policy",
         False,
         "policy_denied",
         model=f"A rule of this tenant denies this call of {name}. Do not try it again with the same arguments.",
         user=f"A rule of your tenant denies this use of {name}.",
-        log=f"denied by the rule {rule.name}",
+        log=f"denied by the rule {rule.name}{how}",
         rule=rule.id,
     )
 
 
-def approving(rules: Sequence[Rule]) -> Gate:
-    """The gate `approval`: an Elevated call that no rule approves is held until a human decides."""
+def approving(rules: Sequence[Rule], effort: Effort) -> Gate:
+    """The gate `approval`: an Elevated call that no rule approves is held until a human decides.
+
+    A rule stands for one human: where several have to approve, none stands in.
+    """
     used: Counter[str] = Counter()
 
     def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
@@ -68,16 +75,22 @@ def approving(rules: Sequence[Rule]) -> Gate:
         assert tool is not None
         if policy.tier(tool) is not Tier.ELEVATED:
             return Answer("approval", True)
-        for rule in rules:
+        needed = policy.setting(tool).approvals_needed
+        maybe = ""
+        for rule in rules if needed == 1 else ():
             if rule.denies or not rule.concerns(tool.name, caller.agent):
                 continue
             if rule.uses_left is not None and used[rule.id] >= rule.uses_left:
                 continue
-            if candidate.arguments is not None and rule.matches(candidate.arguments):
+            if candidate.arguments is None and rule.condition is not None:
+                maybe = f"; the rule {rule.name} may, by its arguments"
+            elif rule.matches(candidate.arguments, effort):
                 used[rule.id] += 1
                 return Answer("approval", True, log=f"approved by the rule {rule.name}", rule=rule.id)
         raised = "" if tool.tier is Tier.ELEVATED else f"; it declares {tool.tier}"
-        return Answer("approval", True, holds=True, log=f"{tool.name} is elevated{raised}: a human has to approve it")
+        who = "a human has" if needed == 1 else f"{needed} humans have"
+        why = f"{tool.name} is elevated{raised}: {who} to approve it{maybe}"
+        return Answer("approval", True, holds=True, log=why)
 
     return gate
 
@@ -88,6 +101,8 @@ def binding(request: dict[str, Any]) -> Gate:
     def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
         tool = candidate.tool
         assert tool is not None
+        if (tool.name, caller.user_id) != (request["tool_name"], request["user_id"]):
+            return _unbound("What was approved is another call.")
         if sha256_hex(tool.parameters) != request["schema_hash"]:
             return _unbound(f"The parameters of {tool.name} have changed since the call was approved.")
         if sha256_hex(candidate.arguments) != request["params_hash"]:

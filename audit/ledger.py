@@ -13,7 +13,7 @@ from typing import Any
 
 from audit.canonical import canonical
 
-VERSION = 1
+VERSION = 2
 
 
 def moment(value: datetime) -> str:
@@ -28,8 +28,20 @@ def proposed(call: dict[str, Any]) -> dict[str, Any]:
         "kind": "proposed",
         **{name: str(call[name]) for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id")},
         **{name: call[name] for name in ("turn", "position", "tool_name", "tier", "params_hash", "decision")},
+        "approval_id": call["approval_id"] and str(call["approval_id"]),
         "input_raw_hash": call["input_raw"] and hashlib.sha256(call["input_raw"].encode()).hexdigest(),
         "created_at": moment(call["created_at"]),
+    }
+
+
+def decided(decision: dict[str, Any]) -> dict[str, Any]:
+    """The payload of "decided": what one human said to the call, and to which arguments."""
+    return {
+        "version": VERSION,
+        "kind": "decided",
+        **{name: str(decision[name]) for name in ("id", "tenant_id", "request_id", "call_id", "user_id")},
+        **{name: decision[name] for name in ("verdict", "reason", "via", "params_hash", "edit")},
+        "created_at": moment(decision["created_at"]),
     }
 
 
@@ -41,6 +53,7 @@ def settled(call: dict[str, Any]) -> dict[str, Any]:
         "id": str(call["id"]),
         **{name: call[name] for name in ("status", "error_code", "error_message", "error_field", "display")},
         **{name: call[name] for name in ("output_hash", "side_effects", "attempt", "execution_time_ms")},
+        **{name: call[name] for name in ("approved_params_hash", "resumed_decision")},
         "finished_at": moment(call["finished_at"]),
     }
 
@@ -51,5 +64,5 @@ def commitment(row_key: bytes, payload: dict[str, Any]) -> bytes:
 
 
 def entry(call: dict[str, Any], payload: dict[str, Any]) -> tuple[uuid.UUID, uuid.UUID, str, int, bytes]:
-    """The entry's columns: tenant_id, call_id, kind, version, commitment."""
+    """The columns of an entry about the call: tenant_id, call_id, kind, version, commitment."""
     return call["tenant_id"], call["id"], payload["kind"], VERSION, commitment(call["row_key"], payload)

@@ -2,8 +2,12 @@
 
 A call's transitions, each a compare-and-set in the caller's transaction:
 
-    (new) → proposed | queued | error  propose   ledger: proposed, and settled when refused
+    (new) → proposed | awaiting_approval | queued | error
+                                     propose     ledger: proposed, and settled when refused
     proposed → queued                enqueue     when the calls before it in the turn are final
+    awaiting_approval                decide      ledger: decided, by one human; the call waits on
+    awaiting_approval → queued       resume      with the answers of the gates that it has passed again
+    awaiting_approval → error        refuse      ledger: settled
     queued → claimed                 claim       takes a lease and raises the fence
     claimed → running                start       commit it before the first byte of a side effect leaves
     claimed, running → success|error settle      ledger: settled
@@ -31,6 +35,7 @@ Row = dict[str, Any]
 # What a call's row holds until it has run.
 _BLANK: Row = {
     **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
+    **dict.fromkeys(("approved_input", "approved_params_hash", "resumed_decision")),
     "side_effects": [],
     "attempt": 0,
     "fence": 0,
@@ -39,6 +44,12 @@ _INSERT_ENTRY = "INSERT INTO ledger_entries (tenant_id, call_id, kind, version, 
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
+_EDIT = """
+    UPDATE tool_calls SET approved_input = %s, approved_params_hash = %s
+    WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
+_RESUME = """
+    UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
+    WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
 _CLAIM = """
     UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
         lease_until = now() + make_interval(secs => %s)
@@ -54,7 +65,8 @@ _SETTLE = """
         UPDATE tool_calls SET status = %(status)s, error_code = %(error_code)s, error_message = %(error_message)s,
             error_field = %(error_field)s, output = %(output)s, output_bytes = %(output_bytes)s,
             output_hash = %(output_hash)s, display = %(display)s, side_effects = %(side_effects)s,
-            execution_time_ms = %(execution_time_ms)s, finished_at = %(finished_at)s, lease_until = NULL
+            execution_time_ms = %(execution_time_ms)s, finished_at = %(finished_at)s, lease_until = NULL,
+            resumed_decision = %(resumed_decision)s
         WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s RETURNING tenant_id, id)
     INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
     SELECT tenant_id, id, 'settled', %(version)s, %(commitment)s FROM settled RETURNING call_id"""
@@ -75,7 +87,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A call as the gates left it: to be queued, or with the `refusal` that ends it at once."""
+    """A call as the gates left it: to be queued, held for the approval `approval_id`, or with the `refusal` that ends
+    it at once."""
 
     id: uuid.UUID
     position: int
@@ -86,6 +99,7 @@ class NewCall:
     params_hash: str | None
     decision: list[dict[str, Any]]
     time_limit_ms: int
+    approval_id: uuid.UUID | None = None
     refusal: Failure | None = None
 
 
@@ -155,7 +169,8 @@ async def propose(
 
 def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
     refusal = call.refusal
-    unrefused = Status.QUEUED if queued else Status.PROPOSED
+    held = Status.AWAITING_APPROVAL if call.approval_id else Status.PROPOSED
+    unrefused = Status.QUEUED if queued else held
     return {
         **_BLANK,
         **{name: getattr(place, name) for name in Place.__slots__},
@@ -179,6 +194,29 @@ def _json(value: Any) -> Jsonb | None:
 async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUID]:
     """Queue proposed calls, whose turn it is; returns those that were still waiting for it."""
     return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
+
+
+async def decide(connection: Connection, call: Row, decision: Row) -> None:
+    """Enter what a human decided about a waiting call, a row of `approval_decisions`, into the ledger."""
+    await connection.execute(_INSERT_ENTRY, ledger.entry(call, ledger.decided(decision)))
+
+
+async def edit(connection: Connection, call_id: uuid.UUID, approved: Any, params_hash: str) -> bool:
+    """Keep the arguments that a waiting call will run with instead of the model's; False when it waits no more."""
+    found = await connection.execute(_EDIT, [Jsonb(approved), params_hash, call_id])
+    return await found.fetchone() is not None
+
+
+async def resume(connection: Connection, call_id: uuid.UUID, answers: list[dict[str, Any]]) -> bool:
+    """Queue a waiting call that was approved and has passed the gates again; False when it waits no more."""
+    found = await connection.execute(_RESUME, [Jsonb(answers), call_id])
+    return await found.fetchone() is not None
+
+
+async def refuse(connection: Connection, call: Row, failure: Failure, answers: list[dict[str, Any]] | None) -> bool:
+    """End a waiting call that was not approved, or that the gates refuse now; False when it waits no more."""
+    outcome = Outcome(failure=failure, display=failure.display)
+    return await _settle(connection, call | {"resumed_decision": answers}, outcome, [Status.AWAITING_APPROVAL])
 
 
 async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> Row | None:
@@ -229,6 +267,8 @@ async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: 
         "side_effects": outcome.side_effects,
         "attempt": call["attempt"],
         "execution_time_ms": outcome.execution_time_ms,
+        "approved_params_hash": call["approved_params_hash"],
+        "resumed_decision": call["resumed_decision"],
         "finished_at": datetime.now(UTC),
         "version": ledger.VERSION,
     }
@@ -236,4 +276,5 @@ async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: 
     # JSON null is an output too; only a call without any output leaves the column empty.
     values["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
     values["side_effects"] = Jsonb(outcome.side_effects)
+    values["resumed_decision"] = _json(call["resumed_decision"])
     return await (await connection.execute(_SETTLE, values)).fetchone() is not None

@@ -7,8 +7,10 @@ the data directory. A wrong or missing value raises WrongSetting, whose text is 
 
 import json
 import os
+import re
 from collections.abc import Collection
 from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -92,6 +94,20 @@ def pairs(name: str, values: Collection[str]) -> dict[str, str]:
             )
         found[key] = value
     return found
+
+
+def hosts_and_networks(name: str) -> tuple[frozenset[str], tuple[IPv4Network | IPv6Network, ...]]:
+    """The setting as a comma-separated list of host names, and of addresses and CIDRs."""
+    hosts: set[str] = set()
+    networks: list[IPv4Network | IPv6Network] = []
+    for word in words(name):
+        try:
+            networks.append(ip_network(word))
+        except ValueError:
+            if not re.fullmatch(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*", word) or word.rpartition(".")[2].isdigit():
+                raise WrongSetting(f"{name} must list host names, addresses or CIDRs, not {word!r}") from None
+            hosts.add(word.lower())
+    return frozenset(hosts), tuple(networks)
 
 
 def data_dir() -> Path:

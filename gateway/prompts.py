@@ -15,6 +15,9 @@ from tools.registry import registry
 
 Row = dict[str, Any]
 
+# What an approver is shown of the conversation: the last messages, each up to so many characters.
+LED_UP_MESSAGES = 6
+LED_UP_CHARACTERS = 2_000
 # Earlier runs are shown whole, newest first, until one of these is reached.
 MOST_RUNS = 50
 MOST_CHARACTERS = 400_000
@@ -34,7 +37,7 @@ def result(call: Row, limit: int) -> str:
             beginning = output["data"].encode()[:limit].decode("utf-8", "ignore")
             whole = {"ok": True, "data": beginning, "truncated": True, "original_bytes": size}
             return orjson.dumps(whole).decode()
-        return told.success(output, limit)
+        return told.success(output, limit, call["approved_input"])
     if call["status"] != "error":
         return told.failure("cancelled", "The run ended before this call did; its outcome is in the tool history.")
     code = call["error_code"]
@@ -62,6 +65,19 @@ def of_turn(text: str, calls: list[Row], limit: int) -> list[PromptMessage]:
 def of_run(view: RunView, limit: int) -> list[PromptMessage]:
     """This run's answered turns."""
     return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit) for turn in view.turns))
+
+
+def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
+    """What the conversation led up to, for who decides about a call: `{role, text, cut}`, `cut` characters left out."""
+    said: list[tuple[str, str]] = []
+    for message in shown:
+        if isinstance(message, UserMessage | AssistantMessage):
+            said.append(("user" if isinstance(message, UserMessage) else "assistant", message.text))
+    said += [("assistant", turn.text) for turn in view.turns]
+    return [
+        {"role": role, "text": text[:LED_UP_CHARACTERS], "cut": max(0, len(text) - LED_UP_CHARACTERS)}
+        for role, text in [(role, text) for role, text in said if text.strip()][-LED_UP_MESSAGES:]
+    ]
 
 
 def of_past(runs: list[Row], turns: list[Row], calls: list[Row], limit: int) -> list[PromptMessage]:

@@ -4,6 +4,8 @@ A run's transitions, each a compare-and-set in the caller's transaction:
 
     (new) → in_progress                        begin     with a lease, under fence 1
     queued, in_progress → in_progress          take_over when its lease has run out; raises the fence
+    in_progress → requires_action              suspend   under the driver's fence; nobody holds it, its clock stops
+    requires_action → in_progress              take_over when a human has decided; raises the fence
     in_progress → completed | incomplete | failed        finish    under the driver's fence
     queued, in_progress, requires_action → cancelled     cancel    by anyone; raises the fence
 """
@@ -13,16 +15,16 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from approvals import rights
 from gateway.providers.interface import Answer
 from tenants.scoping import Connection, Scope
-from tools import policy
 
 Row = dict[str, Any]
 
 _CONTEXT = f"""
     SELECT p.*, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns, a.max_seconds, a.tool_seconds,
-        a.max_result_bytes
-    FROM ({policy.LOAD}) p LEFT JOIN agents a ON CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
+        a.max_result_bytes, a.max_tier, a.on_refused_approval
+    FROM ({rights.LOAD}) p LEFT JOIN agents a ON CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
 _BEGIN_CONVERSATION = """conversation AS (
         INSERT INTO conversations (id, tenant_id, user_id, title)
         VALUES (%(conversation_id)s, %(tenant_id)s, %(user_id)s, %(title)s))"""
@@ -39,7 +41,9 @@ _BEGIN = """WITH {conversation}, run AS (
 _TAKE_OVER = """
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
         resumed_at = coalesce(resumed_at, now())
-    WHERE id = %s AND status IN ('queued', 'in_progress') AND coalesce(lease_until, '-infinity') < now()
+    WHERE id = %s AND coalesce(lease_until, '-infinity') < now() AND (status IN ('queued', 'in_progress')
+        OR status = 'requires_action' AND EXISTS (SELECT FROM approval_requests a
+            WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL))
     RETURNING *, extract(epoch FROM now() - resumed_at) * 1000 + spent_ms AS elapsed_ms"""
 _TURN = """turn AS (
         INSERT INTO turns (id, tenant_id, user_id, run_id, number, attempt, text, calls, finish_reason, input_tokens,
@@ -61,6 +65,13 @@ _FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER} SELECT * FRO
 _CANCEL = """
     UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
     WHERE id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action') RETURNING *"""
+_SUSPEND = f"""WITH run AS (
+        UPDATE runs SET status = 'requires_action', lease_until = NULL, resumed_at = NULL,
+            spent_ms = spent_ms + (extract(epoch FROM now() - resumed_at) * 1000)::bigint
+        {_HELD}), turn AS (
+        UPDATE turns SET suspensions = suspensions + 1 FROM run
+        WHERE turns.run_id = run.id AND turns.number = %(number)s)
+    SELECT * FROM run"""
 _RELEASE = "UPDATE runs SET lease_until = now() WHERE id = %s AND fence = %s AND status = 'in_progress'"
 
 
@@ -100,6 +111,11 @@ async def finish(connection: Connection, run: Row, end: Row) -> Row | None:
 async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Row | None:
     """End an open run of the user's from outside; None when there is none."""
     return await (await connection.execute(_CANCEL, [run_id, user_id])).fetchone()
+
+
+async def suspend(connection: Connection, run: Row, turn: int) -> Row | None:
+    """Let a run wait for humans, in one of its turns; its new row, or None when the run is not ours any more."""
+    return await (await connection.execute(_SUSPEND.encode(), _named(run) | {"number": turn})).fetchone()
 
 
 async def release(connection: Connection, run: Row) -> None:
@@ -148,8 +164,12 @@ def _named(run: Row) -> Row:
 _RUN = "SELECT * FROM runs WHERE id = %s AND user_id = %s"
 _RUN_BY_KEY = "SELECT * FROM runs WHERE user_id = %s AND idempotency_key = %s"
 _TURNS = "SELECT * FROM turns WHERE run_id = %s ORDER BY number"
-_CALLS = "SELECT * FROM tool_calls WHERE run_id = %s ORDER BY turn, position"
-_CALLS_OF_TURN = "SELECT * FROM tool_calls WHERE run_id = %s AND turn = %s ORDER BY position"
+# With the request that a call waits or waited for.
+_CALL = """
+    SELECT c.*, a.status AS approval_status, a.expires_at AS approval_expires_at, a.used_at AS approval_used_at
+    FROM tool_calls c LEFT JOIN approval_requests a ON a.id = c.approval_id"""
+_CALLS = f"{_CALL} WHERE c.run_id = %s ORDER BY c.turn, c.position"
+_CALLS_OF_TURN = f"{_CALL} WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position"
 _OWN = "SELECT 1 AS own FROM conversations WHERE id = %s"
 # The newest runs of a conversation, newest first, and everything that was said in them.
 _PAST_RUNS = """
@@ -186,8 +206,8 @@ async def turns(connection: Connection, run_id: uuid.UUID) -> list[Row]:
 async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = None) -> list[Row]:
     """A run's calls, or one turn's, in the order the model made them."""
     if turn is None:
-        return await (await connection.execute(_CALLS, [run_id])).fetchall()
-    return await (await connection.execute(_CALLS_OF_TURN, [run_id, turn])).fetchall()
+        return await (await connection.execute(_CALLS.encode(), [run_id])).fetchall()
+    return await (await connection.execute(_CALLS_OF_TURN.encode(), [run_id, turn])).fetchall()
 
 
 async def user_message(connection: Connection, run: Row) -> str:

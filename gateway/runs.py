@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-from celery import current_app
 from django.conf import settings
 
+from approvals import live, requests, rights
 from audit import recorder
 from audit.recorder import Failure
 from gateway import loop, metrics, prompts, records
@@ -35,7 +35,8 @@ from gateway.view import Row, RunView, from_rows, refresh
 from gateway.waits import waits
 from tenants.principal import Principal
 from tenants.scoping import Connection, Scope, transaction
-from tools import hints, policy
+from tools import hints
+from tools.dispatch import go_on
 from tools.leases import Leases
 
 log = logging.getLogger(__name__)
@@ -116,11 +117,14 @@ async def _begin(scope: Scope, request: ChatRequest) -> Drive:
         shown=[*past, UserMessage(request.content)],
         deadline=time.monotonic() + row["max_seconds"],
         streams=request.streams,
-        known=policy.from_row(row, row["tools"]),
+        known=rights.from_row(row, row),
     )
 
 
-_PROFILE = ("instructions", "tools", "max_turns", "max_seconds", "tool_seconds", "max_result_bytes")
+_PROFILE = (
+    *("slug", "instructions", "tools", "max_tier", "on_refused_approval"),
+    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
+)
 
 
 async def _past(connection: Connection, run: Row) -> list[Any]:
@@ -186,7 +190,7 @@ async def _drive(it: Drive) -> None:
 
 
 async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
-    """Drive a run that nobody holds to its end, from its rows; without effect when somebody does."""
+    """Drive a run that nobody holds, from its rows; without effect when somebody does, or when it waits for humans."""
     async with transaction(scope) as connection:
         row = await records.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
         if row is None:
@@ -213,16 +217,7 @@ async def let_go() -> None:
         with suppress(Exception):
             async with transaction(Scope(view.row["tenant_id"], view.row["user_id"])) as connection:
                 await records.release(connection, view.row)
-            await send_take_over(view.row["tenant_id"], view.row["user_id"], view.id)
-
-
-async def send_take_over(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
-    """Ask a worker to take a run over; a broker that is away leaves it to the next sweep."""
-    ids = [str(tenant_id), str(user_id), str(run_id)]
-    try:
-        await asyncio.to_thread(current_app.send_task, "gateway.take_over", args=ids, ignore_result=True, retry=False)
-    except Exception as away:
-        log.warning("take-over left to the sweeper", extra={"run_id": ids[2], "why": type(away).__name__})
+            await go_on(view.row["tenant_id"], view.row["user_id"], view.id)
 
 
 # --- watching --------------------------------------------------------------------------------------------------------
@@ -264,13 +259,32 @@ async def _follow(scope: Scope, view: RunView) -> None:
                     refresh(view, await look(scope, view.id))
 
 
-async def until_final(scope: Scope, view: RunView) -> None:
-    """Return when the run is over."""
-    if view.final:
+class Patience:
+    """How long a client still waits for humans, from when the run first waits for nothing else."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._until: float | None = None
+
+    def left(self, view: RunView) -> float | None:
+        """Seconds that are left; None while the run does not wait for humans."""
+        if not view.suspended:
+            return None
+        now = time.monotonic()
+        self._until = self._until or now + self._seconds
+        return max(0.0, self._until - now)
+
+
+async def until_rest(scope: Scope, view: RunView, wait: float = 0) -> None:
+    """Return when the run is over, or has waited for humans for `wait` seconds."""
+    patience = Patience(wait)
+    if view.final or patience.left(view) == 0:
         return
     async with watching(scope, view) as changed:
-        while not view.final:
-            await changed.wait()
+        while not view.final and (left := patience.left(view)) != 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await changed.wait()
             changed.clear()
 
 
@@ -280,12 +294,16 @@ async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
+    asked: list[Row] = []
     async with transaction(scope) as connection:
         if await records.cancel(connection, run_id, scope.user_id) is not None:
+            asked = await requests.withdraw(connection, run_id)
             await recorder.withdraw(connection, run_id, stopped)
     if run_id in _drives:
         task = _drives[run_id][1]
         task.cancel()
         await asyncio.wait([task])
     await hints.publish(run_id)
+    if asked:
+        await live.announce(scope.tenant_id, [request["id"] for request in asked])
     return await look(scope, run_id)

@@ -185,6 +185,8 @@ BRAVE_BASE_URL = env.text("BRAVE_BASE_URL")
 SERPAPI_API_KEY = env.text("SERPAPI_API_KEY")
 SERPAPI_BASE_URL = env.text("SERPAPI_BASE_URL")
 SEARXNG_URL = env.text("SEARXNG_URL")
+# What URLs of tenants and models may reach although it is not public.
+TOOLGATE_EGRESS_ALLOW = env.hosts_and_networks("TOOLGATE_EGRESS_ALLOW")
 
 # --- e-mail ----------------------------------------------------------------------------------------------------------
 EMAIL_HOST = env.text("EMAIL_HOST")

@@ -9,13 +9,13 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from approvals import decisions
 from audit import recorder
 from audit.recorder import Failure, Outcome
-from gateway import runs
 from tenants import scoping
 from tenants.scoping import Scope, transaction
 from tools import hints
-from tools.dispatch import QueuedCall, dispatch
+from tools.dispatch import QueuedCall, dispatch, go_on
 from tools.execution import MAX_ATTEMPTS
 from tools.registry import registry
 
@@ -34,8 +34,15 @@ _UNTAKEN_CALLS = """
     WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
 _RESENT = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
 _LOST_RUNS = """
-    SELECT id, tenant_id, user_id FROM runs
+    SELECT tenant_id, user_id, id AS run_id FROM runs
     WHERE status IN ('queued', 'in_progress') AND coalesce(lease_until, '-infinity') < now() LIMIT %s"""
+# A decision that its run has not taken note of by now; the run finds out for itself whether somebody drives it.
+_UNNOTED = """
+    SELECT DISTINCT tenant_id, user_id, run_id FROM approval_requests
+    WHERE status <> 'pending' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' LIMIT %s"""
+_OVERDUE = """
+    SELECT id, tenant_id, user_id FROM approval_requests WHERE status = 'pending' AND expires_at < now()
+    ORDER BY expires_at LIMIT %s"""
 _LOCK_CALL = "SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now() FOR UPDATE"
 
 
@@ -49,10 +56,20 @@ async def sweep() -> dict[str, int]:
             await connection.execute(_RESENT, [row["id"]])
         requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
     await dispatch(requeued)
+    overdue = await scoping.fetch(_OVERDUE, [BATCH], login="system")
+    for row in overdue:
+        await decisions.expire(Scope(row["tenant_id"], row["user_id"]), row["id"])
     driverless = await scoping.fetch(_LOST_RUNS, [BATCH], login="system")
-    for row in driverless:
-        await runs.send_take_over(row["tenant_id"], row["user_id"], row["id"])
-    found = {"lost_calls": len(lost), "untaken_calls": len(untaken), "driverless_runs": len(driverless)}
+    unnoted = await scoping.fetch(_UNNOTED, [BATCH], login="system")
+    for row in (*driverless, *unnoted):
+        await go_on(row["tenant_id"], row["user_id"], row["run_id"])
+    found = {
+        "lost_calls": len(lost),
+        "untaken_calls": len(untaken),
+        "driverless_runs": len(driverless),
+        "overdue_approvals": len(overdue),
+        "unnoted_decisions": len(unnoted),
+    }
     if any(found.values()):
         log.info("swept", extra=found)
     return found

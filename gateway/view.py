@@ -17,7 +17,8 @@ FINAL = frozenset(set(Run.Status.values) - set(Run.OPEN))
 class TurnView:
     """One turn: its text in the pieces it came in, and its calls' rows by position.
 
-    `attempt` grows when the turn is asked again and its text so far is void.
+    `attempt` grows when the turn is asked again and its text so far is void; `suspensions` counts how often the run
+    waited for a human in it.
     """
 
     number: int
@@ -25,6 +26,7 @@ class TurnView:
     pieces: list[str] = field(default_factory=list)
     length: int = 0
     calls: list[Row] = field(default_factory=list)
+    suspensions: int = 0
 
     @property
     def text(self) -> str:
@@ -73,6 +75,11 @@ class RunView:
         return self.row["status"] in FINAL
 
     @property
+    def suspended(self) -> bool:
+        """Whether the run waits for a human, and for nothing else."""
+        return bool(self.row["status"] == Run.Status.REQUIRES_ACTION)
+
+    @property
     def last(self) -> TurnView | None:
         """The turn under way, or the last one."""
         return self.turns[-1] if self.turns else None
@@ -100,7 +107,10 @@ def attempt_of(fence: int) -> int:
 
 def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
     """The view of a run out of its rows alone."""
-    views = [TurnView(turn["number"], turn["attempt"], [turn["text"]], len(turn["text"])) for turn in turns]
+    views = [
+        TurnView(turn["number"], turn["attempt"], [turn["text"]], len(turn["text"]), suspensions=turn["suspensions"])
+        for turn in turns
+    ]
     for call in calls:
         views[call["turn"] - 1].calls.append(call)
     return RunView(row, views)
@@ -130,8 +140,31 @@ def call_body(call: Row) -> Row:
         "error": error,
         "execution_time_ms": call["execution_time_ms"],
         "turn": call["turn"],
-        "approval_id": None,
+        "approval_id": call["approval_id"] and str(call["approval_id"]),
     }
+
+
+def pending(turn: TurnView) -> list[Row]:
+    """The turn's calls that nobody has decided about."""
+    return [
+        call
+        for call in turn.calls
+        if call["status"] == "awaiting_approval" and call.get("approval_status") == "pending"
+    ]
+
+
+def required_action(calls: list[Row]) -> Row | None:
+    """What humans must decide for a run with these waiting calls to go on."""
+    approvals = [
+        {
+            "id": str(call["approval_id"]),
+            "tool": call["tool_name"],
+            "input": call["input"],
+            "expires_at": call["approval_expires_at"].isoformat(),
+        }
+        for call in calls
+    ]
+    return {"type": "approval", "approvals": approvals} if approvals else None
 
 
 def body(view: RunView) -> Row:
@@ -156,5 +189,5 @@ def body(view: RunView) -> Row:
             "output_tokens": row["output_tokens"],
             "turns": row["turns"],
         },
-        "required_action": None,
+        "required_action": required_action(pending(last)) if last and view.suspended else None,
     }

@@ -1,4 +1,5 @@
-"""Hands queued calls to the workers. A message that is lost costs seconds: the sweeper sends it again."""
+"""Hands queued calls, and runs that may go on, to the workers. A message that is lost costs seconds: the sweeper sends
+it again."""
 
 import asyncio
 import logging
@@ -36,3 +37,16 @@ async def dispatch(calls: Sequence[QueuedCall]) -> None:
     """The same, off the event loop."""
     if calls:
         await asyncio.get_running_loop().run_in_executor(_THREADS, send, calls)
+
+
+def _send_run(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
+    ids = [str(tenant_id), str(user_id), str(run_id)]
+    try:
+        current_app.send_task("gateway.take_over", args=ids, ignore_result=True, retry=False)
+    except Exception as away:
+        log.warning("take-over left to the sweeper", extra={"run_id": ids[2], "why": type(away).__name__})
+
+
+async def go_on(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
+    """Ask a worker to take a run over, off the event loop; it finds out for itself whether there is anything to do."""
+    await asyncio.get_running_loop().run_in_executor(_THREADS, _send_run, tenant_id, user_id, run_id)

@@ -122,9 +122,10 @@ async def _effect_and_success(scope: Scope, call: Row, tool: Tool, deadline: flo
 
 
 async def _run(tool: Tool, call: Row, deadline: float, context: ToolContext) -> ToolResult:
+    arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
     try:
         async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-            return await tool.execute(call["input"], context)
+            return await tool.execute(arguments, context)
     except TimeoutError:
         limit = call["time_limit_ms"] / 1000
         raise ToolTimeout(f"{tool.name} did not answer within {limit:g} seconds.", limit) from None

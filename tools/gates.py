@@ -2,11 +2,12 @@
 
     allowlist   does the tool exist, and do operator, tenant and agent let it be called at all     not_allowed
     schema      are the arguments JSON that the tool's schema accepts                              validation_error
-    permission  do the user's role and grants reach that far                                      permission_denied
-    approval    does a human have to say yes                                                       policy_denied
+    permission  do the user's role and grants, and the agent, reach that far                       permission_denied
+    policy      does a rule of the tenant deny it                                                  policy_denied
     rate_limit  is there room in the window                                          rate_limited, unavailable
+    approval    does a human have to say yes first; then the call is held                          policy_denied
 
-`approvals` and policies bring gates of their own into the same list.
+`policy` and `approval` are handed in by `approvals.gates`, in whose `through` the whole order stands.
 """
 
 from collections.abc import Awaitable, Callable
@@ -25,7 +26,8 @@ VALIDATION_RETRIES = 2
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A suggested call before the gates: `problem` is why its raw arguments could not be parsed, if so;
-    `earlier_failures` counts the run's earlier validation errors of the same tool."""
+    `earlier_failures` counts the run's earlier validation errors of the same tool. Without `arguments` the question
+    is what holds for any."""
 
     name: str
     tool: Tool | None
@@ -36,7 +38,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A gate's answer; a refusal has a code and words: `model` says what to do, `user` what happened, `log` why."""
+    """A gate's answer; a refusal has a code and words: `model` says what to do, `user` what happened, `log` why.
+
+    `holds`: yes, once a human has said so too. `rule`: the tenant's rule that the answer follows.
+    """
 
     gate: str
     ok: bool
@@ -45,13 +50,16 @@ class Answer:
     user: str = ""
     log: str = ""
     field: str | None = None
+    holds: bool = False
+    rule: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The answer as `tool_calls.decision` keeps it."""
-        if self.ok:
-            return {"gate": self.gate, "ok": True} | ({"log": self.log} if self.log else {})
-        words = {"code": self.code, "model": self.model, "user": self.user, "log": self.log}
-        return {"gate": self.gate, "ok": False, **words} | ({"field": self.field} if self.field else {})
+        shown: dict[str, Any] = {"gate": self.gate, "ok": self.ok}
+        if not self.ok:
+            shown |= {"code": self.code, "model": self.model, "user": self.user}
+        more = {"holds": self.holds, "rule": self.rule, "log": self.log, "field": self.field}
+        return shown | {name: value for name, value in more.items() if value}
 
     @property
     def failure(self) -> Failure:
@@ -64,11 +72,16 @@ Gate = Callable[[Candidate, Policy, "Caller"], Awaitable[Answer] | Answer]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose limits a call is charged to; with `charge` False the limits are only looked at."""
+    """Whose limits a call is charged to, and the slug of the agent that calls.
+
+    With `charge` False the limits are only looked at; `charged`: this call has been counted before.
+    """
 
     tenant_id: Any
     user_id: Any
+    agent: str = ""
     charge: bool = True
+    charged: bool = False
 
 
 def allowlist(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
@@ -78,7 +91,7 @@ def allowlist(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
         closed = "unknown tool"
     elif policy.operator_tools is not None and name not in policy.operator_tools:
         closed = "not on the operator's allowlist"
-    elif not policy.settings.get(name, (True, ""))[0]:
+    elif not policy.setting(tool).enabled:
         closed = "switched off by the tenant"
     elif policy.agent_tools is not None and name not in policy.agent_tools:
         closed = "not among the agent's tools"
@@ -123,17 +136,20 @@ def arguments(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
 
 
 def permission(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
-    """A deny wins; an allow reaches beyond the role's ceiling; else the tool's tier must be under it."""
+    """A deny wins, then the agent's ceiling; an allow reaches beyond the role's; else the tier must be under it."""
     tool = candidate.tool
     assert tool is not None
+    tier = policy.tier(tool)
     if policy.role is None:
         why = "the user is no longer a member of the tenant"
     elif policy.granted(tool, "deny"):
         why = "a grant denies it"
+    elif policy.agent_ceiling is not None and tier.rank > policy.agent_ceiling.rank:
+        why = f"{tier} is above what the agent may use, {policy.agent_ceiling}"
     elif policy.granted(tool, "allow"):
         return Answer("permission", True, log="a grant allows it")
-    elif tool.tier.rank > policy.ceiling.rank:
-        why = f"{tool.tier} is above the ceiling of the role {policy.role}, {policy.ceiling}"
+    elif tier.rank > policy.ceiling.rank:
+        why = f"{tier} is above the ceiling of the role {policy.role}, {policy.ceiling}"
     else:
         return Answer("permission", True)
     return Answer(
@@ -146,27 +162,13 @@ def permission(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
     )
 
 
-def approval(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
-    """An Elevated tool needs a human's approval, which nobody can give yet: refused."""
-    tool = candidate.tool
-    assert tool is not None
-    if tool.tier is not Tier.ELEVATED:
-        return Answer("approval", True)
-    return Answer(
-        "approval",
-        False,
-        "policy_denied",
-        model=f"{tool.name} needs a human's approval, and this Toolgate has no approvers' queue. Do not try again.",
-        user=f"{tool.name} needs a human's approval, which cannot be asked for here.",
-        log="elevated tool without an approval queue",
-    )
-
-
 async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
     """Counts the call; without a count, what changes things is refused and what only reads goes on uncounted."""
     tool = candidate.tool
     assert tool is not None
     rate = policy.rate(tool)
+    if caller.charged:
+        return Answer("rate_limit", True, log="counted when it was proposed")
     try:
         charge = await ratelimit.charge_off_loop(
             tenant_id=caller.tenant_id,
@@ -176,7 +178,7 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
             count=caller.charge,
         )
     except ratelimit.LimitsUnavailable as away:
-        if tool.tier is Tier.READ_ONLY:
+        if policy.tier(tool) is Tier.READ_ONLY:
             return Answer("rate_limit", True, log=f"limits unavailable ({away}); read-only, so let through uncounted")
         return Answer(
             "rate_limit",
@@ -200,6 +202,3 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
 
 def _quoted(name: str) -> str:
     return ascii(name[:80])
-
-
-GATES: tuple[Gate, ...] = (allowlist, arguments, permission, approval, rate_limit)

@@ -12,7 +12,7 @@ from audit.identifiers import uuid7
 from audit.recorder import Failure, NewCall
 from tools import arguments, gates
 from tools.errors import ToolValidationError
-from tools.gates import GATES, Answer, Caller, Candidate, Gate
+from tools.gates import Answer, Caller, Candidate, Gate
 from tools.interface import Tool
 from tools.policy import Policy
 from tools.registry import registry
@@ -38,9 +38,10 @@ async def judge(
     *,
     earlier_failures: Mapping[str, int],
     most_seconds: float,
-    through: Sequence[Gate] = GATES,
+    through: Sequence[Gate],
 ) -> list[NewCall]:
-    """Each suggestion as a call to be recorded, in order, refused ones with their refusal.
+    """Each suggestion as a call to be recorded, in order; refused ones with their refusal, held ones with the id of
+    the approval that they will wait for.
 
     `earlier_failures` counts the run's validation errors by tool; `most_seconds` caps a call's time.
     """
@@ -83,14 +84,22 @@ async def _judge(
         id=uuid7(),
         position=position,
         tool_name=name,
-        tier=tool.tier.value if tool else None,
+        tier=policy.tier(tool).value if tool else None,
         input=value,
         input_raw=raw,
         params_hash=None if raw is not None else sha256_hex(value),
         decision=[answer.as_json() for answer in answers],
         time_limit_ms=int(seconds * 1000),
+        approval_id=uuid7() if refusal is None and any(answer.holds for answer in answers) else None,
         refusal=refusal,
     )
+
+
+async def again(
+    name: str, arguments: Any, policy: Policy, caller: Caller, through: Iterable[Gate]
+) -> tuple[list[Answer], Failure | None]:
+    """The gates' answers about a call that was judged before and is about to go on, and its refusal, if any."""
+    return await _pass(Candidate(name, registry().get(name), arguments, None, 0), policy, caller, through)
 
 
 async def _pass(
@@ -120,13 +129,17 @@ def offered(policy: Policy) -> list[Tool]:
         for tool in registry().all()
         if all(
             gate(Candidate(tool.name, tool, {}, None, 0), policy, nobody).ok
-            for gate in (gates.allowlist, gates.permission, gates.approval)
+            for gate in (gates.allowlist, gates.permission)
         )
     ]
 
 
-async def access(tool: Tool, policy: Policy, caller: Caller) -> list[Answer]:
+async def access(tool: Tool, policy: Policy, caller: Caller, through: Iterable[Gate]) -> list[Answer]:
     """Gate by gate, whether this user may call the tool now; nothing is counted, and arguments are not asked about."""
-    candidate = Candidate(tool.name, tool, {}, None, 0)
-    answers = [gate(candidate, policy, caller) for gate in (gates.allowlist, gates.permission, gates.approval)]
-    return [*answers, await gates.rate_limit(candidate, policy, caller)]
+    candidate = Candidate(tool.name, tool, None, None, 0)
+    answers = []
+    for gate in through:
+        if gate is not gates.arguments:
+            answered = gate(candidate, policy, caller)
+            answers.append(await answered if inspect.isawaitable(answered) else answered)
+    return answers

@@ -1,10 +1,8 @@
 """What a tenant's settings, grants and agent say about tools, loaded once a turn in one query."""
 
-import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import psycopg
 from django.conf import settings
 
 from tools.interface import Tier, Tool
@@ -13,46 +11,71 @@ from tools.interface import Tier, Tool
 CEILING = Tier.ELEVATED
 SPREAD = "..."
 
-LOAD = """
-    SELECT m.role, t.role_ceilings, t.default_tools,
-        (SELECT jsonb_object_agg(s.tool_name, jsonb_build_array(s.enabled, s.rate)) FROM tool_settings s) AS settings,
-        (SELECT jsonb_agg(jsonb_build_array(g.tool_name, g.effect)) FROM grants g
-          WHERE (g.user_id IS NULL OR g.user_id = m.user_id) AND (g.role = '' OR g.role = m.role)) AS grants
-    FROM memberships m JOIN tenants t ON t.id = m.tenant_id WHERE m.user_id = %s"""
+# The columns of a member's policy, and where they come from; %s is the user. Whoever adds columns composes them anew.
+COLUMNS = """
+    m.role, t.role_ceilings, t.default_tools,
+    (SELECT jsonb_object_agg(s.tool_name,
+        jsonb_build_array(s.enabled, s.rate, s.tier, s.approvals_needed, s.approval_hours)) FROM tool_settings s)
+        AS settings,
+    (SELECT jsonb_agg(jsonb_build_array(g.tool_name, g.effect)) FROM grants g
+        WHERE (g.user_id IS NULL OR g.user_id = m.user_id) AND (g.role = '' OR g.role = m.role)) AS grants"""
+SOURCE = "memberships m JOIN tenants t ON t.id = m.tenant_id WHERE m.user_id = %s"
+
+
+class Setting(NamedTuple):
+    """What a tenant says about one tool; `rate` and `tier` are empty where the tool's own stands."""
+
+    enabled: bool = True
+    rate: str = ""
+    tier: str = ""
+    approvals_needed: int = 1
+    approval_hours: int = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One member's rights at one moment. `agent_tools` None: every tool; `settings`: tool → (enabled, rate or "")."""
+    """One member's rights at one moment, under one agent. `agent_tools` None: every tool; `agent_ceiling` None: any."""
 
     role: str | None
     ceiling: Tier
     agent_tools: frozenset[str] | None
-    settings: dict[str, tuple[bool, str]]
+    agent_ceiling: Tier | None
+    settings: dict[str, Setting]
     grants: tuple[tuple[str, str], ...]
     operator_tools: frozenset[str] | None
 
+    def setting(self, tool: Tool) -> Setting:
+        """What the tenant says about the tool."""
+        return self.settings.get(tool.name, Setting())
+
     def rate(self, tool: Tool) -> str:
         """How often this user may call the tool, such as "10/m"."""
-        return self.settings.get(tool.name, (True, ""))[1] or tool.rate
+        return self.setting(tool).rate or tool.rate
+
+    def tier(self, tool: Tool) -> Tier:
+        """The highest of what the tool declares, the operator says, and the tenant says: nobody lowers a tier."""
+        raised = (settings.TOOLGATE_TOOL_TIERS.get(tool.name, ""), self.setting(tool).tier)
+        return max([tool.tier, *(Tier(tier) for tier in raised if tier)], key=lambda tier: tier.rank)
 
     def granted(self, tool: Tool, effect: str) -> bool:
         """Whether a grant of that effect names the tool, or all tools."""
         return (tool.name, effect) in self.grants or ("*", effect) in self.grants
 
 
-def from_row(row: dict[str, Any] | None, agent_tools: Any) -> Policy:
-    """The policy out of a row of LOAD; without a row the user is no member, and may nothing."""
+def from_row(row: dict[str, Any] | None, agent_tools: Any, agent_ceiling: str = "") -> Policy:
+    """The policy out of a row of COLUMNS; without a row the user is no member, and may nothing."""
     operator = settings.TOOLGATE_ALLOWED_TOOLS
     operator_tools = None if operator is None else frozenset(operator)
+    highest = Tier(agent_ceiling) if agent_ceiling else None
     if row is None:
-        return Policy(None, Tier.READ_ONLY, frozenset(), {}, (), operator_tools)
+        return Policy(None, Tier.READ_ONLY, frozenset(), highest, {}, (), operator_tools)
     ceiling = row["role_ceilings"].get(row["role"])
     return Policy(
         role=row["role"],
         ceiling=Tier(ceiling) if ceiling in set(Tier) else CEILING,
         agent_tools=_spread(agent_tools, row["default_tools"]),
-        settings={name: (enabled, rate) for name, (enabled, rate) in (row["settings"] or {}).items()},
+        agent_ceiling=highest,
+        settings={name: Setting(*values) for name, values in (row["settings"] or {}).items()},
         grants=tuple((name, effect) for name, effect in row["grants"] or ()),
         operator_tools=operator_tools,
     )
@@ -66,8 +89,3 @@ def _spread(agent_tools: Any, default_tools: list[str]) -> frozenset[str] | None
         return frozenset()
     spread = default_tools if SPREAD in agent_tools else []
     return frozenset(name for name in (*agent_tools, *spread) if name != SPREAD)
-
-
-async def load(connection: psycopg.AsyncConnection[dict[str, Any]], user_id: uuid.UUID, agent_tools: Any) -> Policy:
-    """The policy as the database has it now, inside the tenant's walls."""
-    return from_row(await (await connection.execute(LOAD, [user_id])).fetchone(), agent_tools)

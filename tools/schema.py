@@ -23,8 +23,11 @@ from tools.violations import Violation, violation
 MAX_SCHEMA_BYTES = 64 * 1024
 # Keywords applied in one check: far beyond any honest pair, and reached within half a second.
 MAX_STEPS = 100_000
-# Steps of the regular expression engine that take as long as applying one keyword.
+# A tenant writes its conditions itself, and many may be tried on one call; no honest one comes near this.
+CONDITION_STEPS = 20_000
+# Steps of the regular expression engine that take as long as applying one keyword; and bytes made canonical.
 _STEPS_A_KEYWORD = 200
+_BYTES_A_KEYWORD = 64
 # The best of the first few errors is reported; a list of 10,000 wrong items has 10,000 of them.
 _ERRORS_WEIGHED = 20
 _DIALECTS = frozenset({"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2020-12/schema#"})
@@ -56,9 +59,7 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | None:
     """What is wrong with `arguments` under the schema `parameters`, or None; never raises."""
     try:
-        validator = _validator(canonical(parameters))
-        _steps.left = MAX_STEPS
-        errors = list(islice(validator.iter_errors(arguments), _ERRORS_WEIGHED))
+        errors = _errors(parameters, arguments)
         return violation(exceptions.best_match(errors)) if errors else None
     except (_TooMuch, RecursionError):
         return Violation("The arguments and the tool's schema are too complex to be checked against each other.", None)
@@ -66,14 +67,31 @@ def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | 
         return Violation("The tool's own schema is not sound, so no arguments fit it.", None)
 
 
+def satisfies(condition: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
+    """Whether the arguments satisfy a condition; None when that cannot be told in bounded time; never raises."""
+    try:
+        return not _errors(condition, arguments, CONDITION_STEPS)
+    except (_TooMuch, RecursionError, NotCanonical, InvalidToolDeclaration):
+        return None
+
+
+def _errors(schema: dict[str, Any], arguments: dict[str, Any], most_steps: int = MAX_STEPS) -> list[ValidationError]:
+    validator = _validator(canonical(schema))
+    _steps.left = most_steps
+    return list(islice(validator.iter_errors(arguments), _ERRORS_WEIGHED))
+
+
+def declare_condition(condition: Any) -> None:
+    """Raise InvalidToolDeclaration unless `condition` is a schema that `satisfies` can work with."""
+    _sized(condition)
+    if not isinstance(condition, dict):
+        raise InvalidToolDeclaration("the condition must be a JSON Schema, which is an object")
+    _refuse_unsound(condition)
+
+
 def declare(parameters: Any) -> None:
     """Raise InvalidToolDeclaration unless `parameters` is a schema that `check` and every provider can work with."""
-    try:
-        size = len(canonical(parameters))
-    except NotCanonical as error:
-        raise InvalidToolDeclaration(f"the schema is not JSON: {error}") from None
-    if size > MAX_SCHEMA_BYTES:
-        raise InvalidToolDeclaration(f"the schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed")
+    _sized(parameters)
     if not isinstance(parameters, dict) or parameters.get("type") != "object":
         raise InvalidToolDeclaration('the schema must be an object with "type": "object"')
     if parameters.get("additionalProperties") is not False:
@@ -81,6 +99,15 @@ def declare(parameters: Any) -> None:
     if parameters.get("$schema", next(iter(_DIALECTS))) not in _DIALECTS:
         raise InvalidToolDeclaration("$schema must be JSON Schema Draft 2020-12, or left out")
     _refuse_unsound(parameters)
+
+
+def _sized(schema: Any) -> None:
+    try:
+        size = len(canonical(schema))
+    except NotCanonical as error:
+        raise InvalidToolDeclaration(f"the schema is not JSON: {error}") from None
+    if size > MAX_SCHEMA_BYTES:
+        raise InvalidToolDeclaration(f"the schema has {size:,} bytes; at most {MAX_SCHEMA_BYTES:,} are allowed")
 
 
 def _refuse_unsound(schema: dict[str, Any]) -> None:
@@ -198,7 +225,7 @@ def _spend(steps: int) -> None:
 
 def _matches(pattern: str, subject: str) -> bool | None:
     """`patterns.matches`, its worst case charged to the check's steps."""
-    _spend(patterns.compiled(pattern).worst(len(subject)) // _STEPS_A_KEYWORD)
+    _spend(1 + patterns.compiled(pattern).worst(len(subject)) // _STEPS_A_KEYWORD)
     return patterns.matches(pattern, subject)
 
 
@@ -220,6 +247,7 @@ def _extras(instance: dict[str, Any], schema: dict[str, Any]) -> list[str]:
 def _additional_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     if not isinstance(instance, dict):
         return
+    _spend(len(instance) // 10)
     for key in _extras(instance, schema):
         if value is False:
             yield ValidationError("is not a parameter of this tool", path=(key,))
@@ -240,8 +268,16 @@ def _pattern_properties(validator: Any, value: Any, instance: Any, schema: Any) 
 
 def _unique_items(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     # jsonschema compares unsortable items pair by pair; canonical bytes are equal when JSON values are.
-    if value and isinstance(instance, list) and len({canonical(item) for item in instance}) < len(instance):
-        yield ValidationError("must not hold the same item twice")
+    if value and isinstance(instance, list):
+        seen = {_canonical(item) for item in instance}
+        if len(seen) < len(instance):
+            yield ValidationError("must not hold the same item twice")
+
+
+def _canonical(item: Any) -> bytes:
+    found = canonical(item)
+    _spend(1 + len(found) // _BYTES_A_KEYWORD)
+    return found
 
 
 _OWN: dict[str, Keyword] = {

@@ -10,17 +10,20 @@ DEFAULT_LIMIT = 16_384
 _MAX_MESSAGE = 2_000
 
 
-def success(data: Any, limit: int = DEFAULT_LIMIT) -> str:
+def success(data: Any, limit: int = DEFAULT_LIMIT, ran_with: Any = None) -> str:
     """`{"ok": true, "data": …}`, where `data` is any value that RFC 8785 carries.
+
+    `ran_with`: the arguments that an approver had put in place of the model's; told as `"ran_with"`.
 
     When its JSON text has more than `limit` bytes, `data` is the beginning of that text as a string, cut between
     characters, with `"truncated": true` and `"original_bytes"`.
     """
     text = orjson.dumps(data)
+    edited = "" if ran_with is None else f',"ran_with":{orjson.dumps(ran_with).decode()}'
     if len(text) <= limit:
-        return '{"ok":true,"data":' + text.decode() + "}"
-    beginning = text[:limit].decode("utf-8", "ignore")
-    return orjson.dumps({"ok": True, "data": beginning, "truncated": True, "original_bytes": len(text)}).decode()
+        return '{"ok":true,"data":' + text.decode() + edited + "}"
+    beginning = orjson.dumps(text[:limit].decode("utf-8", "ignore")).decode()
+    return f'{{"ok":true,"data":{beginning},"truncated":true,"original_bytes":{len(text)}{edited}}}'
 
 
 def failure(

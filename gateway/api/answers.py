@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from math import inf
 from typing import Any
 
 from gateway import events, runs
 from gateway.api.problems import problem
 from gateway.events import KEEP_ALIVE, Position
+from gateway.runs import Patience
 from gateway.view import RunView, body
 from tenants.scoping import Scope
 
@@ -33,18 +35,21 @@ def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     return (202 if row["status"] == "requires_action" else 200), body(view), {}
 
 
-async def stream(scope: Scope, view: RunView, at: Position) -> AsyncIterator[bytes]:
-    """The run's events after a position, as they come, to the run's end."""
+async def stream(scope: Scope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
+    """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
+    seconds."""
+    patience = Patience(wait)
     async with runs.watching(scope, view) as changed:
         while True:
             changed.clear()
             for event in events.after(view, at):
                 at = event.position
                 yield event.encode()
-            if view.final or at.ended:
+            left = patience.left(view)
+            if view.final or at.ended or left == 0:
                 return
             try:
-                async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left or KEEP_ALIVE_SECONDS)):
                     await changed.wait()
             except TimeoutError:
                 yield KEEP_ALIVE

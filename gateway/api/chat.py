@@ -1,6 +1,7 @@
 """`POST /api/v1/chat`, and the runs that it begins."""
 
 import uuid
+from math import inf
 from typing import Any
 
 import orjson
@@ -37,9 +38,9 @@ def whole(view: RunView) -> Response:
     return Response(body, status, headers=headers, content_type=content_type)
 
 
-def streaming(view: AsyncView, run: RunView, last_event_id: str = "") -> StreamingHttpResponse:
+def streaming(view: AsyncView, run: RunView, last_event_id: str = "", wait: float = inf) -> StreamingHttpResponse:
     """The run's events from the beginning, or after the last one that the client has."""
-    content = answers.stream(view.walls, run, events.position(last_event_id))
+    content = answers.stream(view.walls, run, events.position(last_event_id), wait)
     return StreamingHttpResponse(content, content_type=parsing.EVENT_STREAM, headers=answers.STREAM_HEADERS)
 
 
@@ -70,8 +71,8 @@ class ChatView(AsyncView):
         parsed = parsing.chat(body, headers)
         run = await runs.begin(self.principal, parsed.request)
         if parsed.request.streams:
-            return streaming(self, run)
-        await runs.until_final(self.walls, run)
+            return streaming(self, run, wait=parsed.wait)
+        await runs.until_rest(self.walls, run, parsed.wait)
         return whole(run)
 
 
@@ -151,6 +152,8 @@ def _turn(turn: dict[str, Any], calls: list[dict[str, Any]], limit: int) -> dict
                 "latency_ms": call["execution_time_ms"],
                 "attempt": call["attempt"],
                 "decision": call["decision"],
+                "approved_input": call["approved_input"],
+                "resumed_decision": call["resumed_decision"],
             }
             for call in calls
         ],

@@ -14,9 +14,9 @@ import structlog
 
 from gateway import events, runs
 from gateway.api import answers, parsing, problems
-from gateway.errors import Refused
 from gateway.middleware import request_id
 from tenants.authentication import bearer, by_key
+from tenants.errors import Refused
 from tenants.scoping import Scope as Walls
 
 log = logging.getLogger(__name__)
@@ -78,9 +78,9 @@ async def _chat(headers: dict[str, str], receive: Receive, send: Send, identity:
     run = await runs.begin(principal, parsed.request)
     walls = Walls(principal.tenant_id, principal.user_id)
     if parsed.request.streams:
-        await _stream(send, identity, answers.stream(walls, run, events.START))
+        await _stream(send, identity, answers.stream(walls, run, events.START, parsed.wait))
         return
-    await runs.until_final(walls, run)
+    await runs.until_rest(walls, run, parsed.wait)
     status, body, more = answers.whole(run)
     kind = b"application/json" if status < 400 else problems.CONTENT_TYPE.encode()
     extra = [(name.lower().encode(), value.encode()) for name, value in more.items()]

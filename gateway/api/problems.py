@@ -13,7 +13,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from gateway.errors import Refused, Unavailable
+from gateway.errors import Unavailable
+from tenants.errors import Refused
 
 log = logging.getLogger(__name__)
 

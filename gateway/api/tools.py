@@ -8,13 +8,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals import gates, rights
+from approvals.rights import Rights
 from gateway import records
 from gateway.api.asynchronous import AsyncView
 from gateway.errors import InvalidRequest, NoSuchAgent
 from tenants.scoping import transaction
-from tools import definitions, pipeline, policy
+from tools import definitions, pipeline
 from tools.gates import Caller
-from tools.policy import Policy
 from tools.registry import registry
 
 STYLES = {
@@ -29,14 +30,14 @@ _AGENT = OpenApiParameter("agent", str, description="An agent's slug; default: t
 class _ToolsView(AsyncView):
     scope = "tools:read"
 
-    async def policy(self, request: Request) -> Policy:
-        """The caller's policy under the agent that the query names."""
+    async def rights(self, request: Request) -> tuple[Rights, str]:
+        """The caller's rights under the agent that the query names, and that agent's slug."""
         agent = request.query_params.get("agent")
         async with transaction(self.walls) as connection:
             row = None if agent and "\x00" in agent else await records.context(connection, self.walls.user_id, agent)
         if row is None or row["agent_id"] is None:
             raise NoSuchAgent(agent)
-        return policy.from_row(row, row["tools"])
+        return rights.from_row(row, row), row["slug"]
 
 
 class ToolListView(_ToolsView):
@@ -49,8 +50,8 @@ class ToolListView(_ToolsView):
     )
     async def get(self, request: Request) -> Response:
         """Name, description, parameters, tier and rate limit of each; or with `?style=` a provider's definitions."""
-        rights = await self.policy(request)
-        offered = pipeline.offered(rights)
+        policy = (await self.rights(request))[0].policy
+        offered = pipeline.offered(policy)
         style = request.query_params.get("style")
         if style is not None:
             if style not in STYLES:
@@ -61,8 +62,8 @@ class ToolListView(_ToolsView):
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.parameters,
-                "tier": tool.tier.value,
-                "rate_limit": rights.rate(tool),
+                "tier": policy.tier(tool).value,
+                "rate_limit": policy.rate(tool),
                 "parallel_safe": tool.parallel_safe,
             }
             for tool in offered
@@ -79,7 +80,8 @@ class ToolAccessView(_ToolsView):
         tool = registry().get(name)
         if tool is None:
             raise NotFound("There is no such tool.")
-        caller = Caller(*self.walls, charge=False)
-        gates = await pipeline.access(tool, await self.policy(request), caller)
-        body = {"tool": name, "tier": tool.tier.value, "allowed": all(gate.ok for gate in gates)}
-        return Response({**body, "gates": [gate.as_json() for gate in gates]})
+        found, agent = await self.rights(request)
+        caller = Caller(*self.walls, agent=agent, charge=False)
+        answers = await pipeline.access(tool, found.policy, caller, gates.through(found.rules))
+        body = {"tool": name, "tier": found.policy.tier(tool).value, "allowed": all(answer.ok for answer in answers)}
+        return Response({**body, "gates": [answer.as_json() for answer in answers]})

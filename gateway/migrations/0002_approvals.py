@@ -5,6 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
+        ("approvals", "0001_initial"),
         ("gateway", "0001_initial"),
     ]
 

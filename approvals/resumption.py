@@ -1,0 +1,35 @@
+"""How a call that was approved goes on: through all the gates once more, bound to what was approved."""
+
+from dataclasses import replace
+from typing import Any
+
+from approvals import gates, requests
+from approvals.rights import Rights
+from audit import recorder
+from tenants.scoping import Connection
+from tools import pipeline
+from tools.gates import Caller
+
+Row = dict[str, Any]
+
+
+async def resume(connection: Connection, call: Row, rights: Rights, caller: Caller) -> bool:
+    """Use the approval of a waiting call: True when the call is queued now, False when a gate has refused it.
+
+    The answers stand in the call's `resumed_decision`; its limits are not charged twice.
+    """
+    request = await requests.take(connection, call["approval_id"])
+    assert request is not None, "the approval is used in the transaction that moves its call on"
+    arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
+    answers, refusal = await pipeline.again(
+        call["tool_name"],
+        arguments,
+        rights.policy,
+        replace(caller, charged=True),
+        gates.once_more(rights.rules, request),
+    )
+    shown = [answer.as_json() for answer in answers]
+    if refusal is None:
+        return await recorder.resume(connection, call["id"], shown)
+    await recorder.refuse(connection, call, refusal, shown)
+    return False
