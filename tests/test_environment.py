@@ -68,10 +68,25 @@ def test_the_password_of_the_mail_server_may_be_in_a_file(tmp_path: Path) -> Non
     assert read("EMAIL_HOST_PASSWORD", "DEFAULT_FROM_EMAIL", **environment) == ["from a file", "gate@corp.example"]
 
 
+def test_private_places_are_allowed_by_name_address_and_network() -> None:
+    given = "Intern.Example, 10.0.0.0/8,fd00::/8,127.0.0.1"
+    [[hosts, networks]] = read("TOOLGATE_EGRESS_ALLOW", TOOLGATE_EGRESS_ALLOW=given)
+    assert hosts == "frozenset({'intern.example'})"
+    assert networks == ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"]
+
+
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
         ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
+        (
+            {"TOOLGATE_EGRESS_ALLOW": "10.0.0.1/8"},
+            "TOOLGATE_EGRESS_ALLOW must list host names, addresses or CIDRs, not '10.0.0.1/8'",
+        ),
+        (
+            {"TOOLGATE_EGRESS_ALLOW": "http://a"},
+            "TOOLGATE_EGRESS_ALLOW must list host names, addresses or CIDRs, not 'http://a'",
+        ),
         ({"EMAIL_PORT": "smtp"}, "EMAIL_PORT must be a whole number, not 'smtp'"),
         ({"EMAIL_FROM": "Toolgate"}, "EMAIL_FROM must look like Name <name@example.com>, not 'Toolgate'"),
         (
