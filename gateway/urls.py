@@ -8,7 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
-from gateway.api import chat, conversations, history, problems, tools
+from gateway.api import approvals, chat, conversations, history, problems, tools
 from tenants import pages as tenant_pages
 
 # Swagger UI sets styles on its own elements.
@@ -27,6 +27,11 @@ api = [
     path("tool-calls/", history.ToolCallListView.as_view()),
     path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view()),
     path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view()),
+    path("approvals/", approvals.ApprovalListView.as_view()),
+    path("approvals/<uuid:id>/", approvals.ApprovalDetailView.as_view()),
+    path("approvals/<uuid:id>/approve/", approvals.ApproveView.as_view()),
+    path("approvals/<uuid:id>/deny/", approvals.DenyView.as_view()),
+    path("approvals/<uuid:id>/cancel/", approvals.CancelView.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.chat, name="chat"),

@@ -1,0 +1,82 @@
+"""The shapes of approval requests, for the REST API's answers and for the OpenAPI document."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from approvals import queue
+from approvals.models import ApprovalDecision, ApprovalRequest
+
+
+class Someone(serializers.Serializer[Any]):
+    """A person of the tenant."""
+
+    id = serializers.UUIDField()
+    username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
+
+
+class Said(serializers.Serializer[Any]):
+    """A piece of the conversation that led up to the call."""
+
+    role = serializers.ChoiceField(choices=["user", "assistant"])
+    text = serializers.CharField(allow_blank=True)
+    cut = serializers.IntegerField(help_text="How many characters were left out.")
+
+
+class Decision(serializers.Serializer[Any]):
+    """What one approver decided."""
+
+    id = serializers.UUIDField()
+    user = Someone()
+    verdict = serializers.ChoiceField(choices=ApprovalDecision.Verdict.choices)
+    reason = serializers.CharField(allow_blank=True)
+    via = serializers.ChoiceField(choices=["api", "page", "socket", "admin"])
+    edit = serializers.JSONField(
+        allow_null=True, help_text="What they changed in the arguments: [{op, path, before?, after?}]."
+    )
+    counts = serializers.BooleanField(help_text="False for an approval that a later edit made void.")
+    created_at = serializers.DateTimeField()
+
+
+class Approval(serializers.Serializer[Any]):
+    """An approval request: an Elevated call that waits, or waited, for a human."""
+
+    id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=ApprovalRequest.Status.choices)
+    tool = serializers.CharField()
+    tier = serializers.CharField()
+    why = serializers.CharField(help_text="Why a human has to decide.")
+    input = serializers.JSONField(allow_null=True, help_text="The arguments as the model sent them.")
+    approved_input = serializers.JSONField(allow_null=True, help_text="The arguments as an approver edited them.")
+    user = Someone()
+    agent = serializers.CharField(allow_blank=True)
+    run_id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    tool_call_id = serializers.UUIDField()
+    context = Said(many=True)  # type: ignore[assignment]
+    approvals_needed = serializers.IntegerField()
+    approvals = serializers.IntegerField(help_text="How many approvals count so far.")
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+    used_at = serializers.DateTimeField(allow_null=True, help_text="When the run went on.")
+    decisions = Decision(many=True)
+    mine = serializers.BooleanField()
+    decidable = serializers.BooleanField(help_text="Whether the caller may approve or deny it.")
+
+    def to_representation(self, instance: ApprovalRequest) -> dict[str, Any]:
+        """A row of `queue.visible` as the caller is shown it."""
+        return queue.body(instance, self.context["request"].user)
+
+
+class Approve(serializers.Serializer[Any]):
+    """An approval; with `arguments`, of these instead."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000)
+    arguments = serializers.DictField(required=False, help_text="What is to run instead of what the model sent.")
+
+
+class Deny(serializers.Serializer[Any]):
+    """A denial."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, help_text="The model is told it.")

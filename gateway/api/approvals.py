@@ -1,0 +1,146 @@
+"""Approval requests over REST: `/api/v1/approvals/`."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import django_filters
+from asgiref.sync import sync_to_async
+from django import forms
+from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import decisions, parsing, queue
+from approvals.decisions import Decider
+from approvals.errors import NoSuchRequest, NotYours
+from approvals.models import ApprovalRequest
+from gateway.api import approval_serializers as shapes
+from gateway.api import problems, serializers
+from gateway.api.asynchronous import AsyncView
+from gateway.api.schema import ProblemSchema
+from tenants.views import WithinTenant
+
+_GONE = {(410, problems.CONTENT_TYPE): serializers.Problem}
+
+
+class AgeField(forms.CharField):
+    """A time span: 90, 90s, 15m, 2h or 3d."""
+
+    def clean(self, value: Any) -> timedelta | None:
+        """None when nothing was given."""
+        text = super().clean(value)
+        span = queue.age(text) if text else None
+        if text and span is None:
+            raise forms.ValidationError("Enter seconds, or a time span like 15m, 2h or 3d.")
+        return span
+
+
+@extend_schema_field(str)
+class AgeFilter(django_filters.Filter):
+    """Takes a time span."""
+
+    field_class = AgeField
+
+
+class ApprovalFilter(FilterSet):
+    """`?status=&tool=&user=&older_than=`."""
+
+    status = django_filters.ChoiceFilter(choices=ApprovalRequest.Status.choices, method="narrow")
+    tool = django_filters.CharFilter(method="narrow")
+    user = django_filters.CharFilter(method="narrow", help_text="A user id or username.")
+    older_than = AgeFilter(method="narrow", help_text="Seconds, or 15m, 2h, 3d.")
+
+    class Meta:
+        model = ApprovalRequest
+        fields: list[str] = []
+
+    def narrow(self, requests: QuerySet[ApprovalRequest], name: str, value: Any) -> QuerySet[ApprovalRequest]:
+        """As the queue understands it."""
+        return queue.narrowed(requests, **{name: value})
+
+
+class _Approvals(WithinTenant, generics.GenericAPIView[ApprovalRequest]):
+    """The tenant's approval requests."""
+
+    scope = "approvals:read"
+    schema = ProblemSchema()
+    serializer_class = shapes.Approval
+    lookup_field = "id"
+    queryset = ApprovalRequest.objects.none()
+
+    def get_queryset(self) -> QuerySet[ApprovalRequest]:
+        """Row-level security hides other tenants."""
+        return super().get_queryset() if getattr(self, "swagger_fake_view", False) else queue.visible()
+
+
+class ApprovalListView(_Approvals, generics.ListAPIView[ApprovalRequest]):
+    """Approval requests, newest first."""
+
+    filterset_class = ApprovalFilter
+    filter_backends = [DjangoFilterBackend]
+
+
+class ApprovalDetailView(_Approvals, generics.RetrieveAPIView[ApprovalRequest]):
+    """One approval request."""
+
+
+class _DecidingView(AsyncView):
+    scope = "approvals:decide"
+
+    async def said(self, verdict: str) -> parsing.Said:
+        """What the body holds."""
+        raw = await sync_to_async(self.request._request.read)(parsing.MAX_BYTES + 1)
+        return parsing.said(parsing.read(raw), verdict)
+
+    @property
+    def decider(self) -> Decider:
+        """The caller, deciding here."""
+        return Decider(*self.walls, via="api")
+
+    async def answer(self, request_id: uuid.UUID) -> Response:
+        """The request as it is after the decision."""
+        return Response(await sync_to_async(queue.look)(self.principal, request_id))
+
+
+class ApproveView(_DecidingView):
+    """Let a call run."""
+
+    @extend_schema(operation_id="approval_approve", request=shapes.Approve, responses={200: shapes.Approval, **_GONE})
+    async def post(self, request: Request, id: uuid.UUID) -> Response:
+        """Approve a call as it is, or with other `arguments`; an edit voids the approvals that others gave before."""
+        said = await self.said("approve")
+        await decisions.approve(self.decider, id, reason=said.reason, arguments=said.arguments)
+        return await self.answer(id)
+
+
+class DenyView(_DecidingView):
+    """Let a call not run."""
+
+    @extend_schema(operation_id="approval_deny", request=shapes.Deny, responses={200: shapes.Approval, **_GONE})
+    async def post(self, request: Request, id: uuid.UUID) -> Response:
+        """Deny a call; its run goes on, and the model is told the reason."""
+        said = await self.said("deny")
+        await decisions.deny(self.decider, id, reason=said.reason)
+        return await self.answer(id)
+
+
+class CancelView(_DecidingView):
+    """Withdraw one's own request."""
+
+    scope = "chat"
+
+    @extend_schema(operation_id="approval_cancel", request=None, responses={200: shapes.Approval, **_GONE})
+    async def post(self, request: Request, id: uuid.UUID) -> Response:
+        """Withdraw a call that was asked for in the caller's name; its run goes on without it."""
+        try:
+            await decisions.cancel(self.walls, id)
+        except NotYours:
+            # Who may not read others' requests is not told which there are.
+            if "approvals:read" not in self.principal.scopes:
+                raise NoSuchRequest(id) from None
+            raise
+        return await self.answer(id)
