@@ -15,6 +15,7 @@ RUN useradd --system --uid 10001 --user-group --no-create-home toolgate && insta
 WORKDIR /app
 COPY --from=packages /app/.venv .venv
 COPY manage.py pyproject.toml ./
+COPY approvals approvals
 COPY audit audit
 COPY gateway gateway
 COPY tenants tenants
@@ -23,8 +24,8 @@ COPY templates templates
 COPY static static
 # The settings want addresses and a key; collecting static files uses none of them.
 RUN DATABASE_URL=postgresql://build@127.0.0.1/build REDIS_URL=redis://127.0.0.1 SECRET_KEY=build ALLOWED_HOSTS=localhost \
-    TOOLGATE_ENCRYPTION_KEYS=build TOOLGATE_DATA_DIR=/tmp/build python manage.py collectstatic --noinput \
-    && rm -rf /tmp/build && python -m compileall -q audit gateway tenants tools
+    TOOLGATE_ENCRYPTION_KEYS="$(printf %064d 0)" TOOLGATE_DATA_DIR=/tmp/build python manage.py collectstatic --noinput \
+    && rm -rf /tmp/build && python -m compileall -q approvals audit gateway tenants tools
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000

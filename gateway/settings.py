@@ -5,6 +5,7 @@ from email.utils import parseaddr
 
 from gateway import environment as env
 from tenants.logins import derived_urls, generated_secrets
+from tenants.secrets import WrongKey, check_keys
 from tools.interface import Tier
 
 BASE_DIR = env.ROOT
@@ -27,8 +28,13 @@ def _demanded(name: str) -> str:
 TOOLGATE_PROCESS = env.text("TOOLGATE_PROCESS", "command")
 
 SECRET_KEY = _demanded("SECRET_KEY") or generated_secrets(TOOLGATE_DATA_DIR)["secret_key"]
-# What tenants' credentials are encrypted with; production starts with them, so that no later start has to add them.
-TOOLGATE_ENCRYPTION_KEYS = [key for key in _demanded("TOOLGATE_ENCRYPTION_KEYS").split(",") if key]
+# What tenants' secrets are encrypted with: the first encrypts, all decrypt.
+TOOLGATE_ENCRYPTION_KEYS = [key.strip() for key in _demanded("TOOLGATE_ENCRYPTION_KEYS").split(",") if key.strip()]
+TOOLGATE_ENCRYPTION_KEYS = TOOLGATE_ENCRYPTION_KEYS or [generated_secrets(TOOLGATE_DATA_DIR)["encryption_key"]]
+try:
+    check_keys(TOOLGATE_ENCRYPTION_KEYS)
+except WrongKey as wrong:
+    raise env.WrongSetting(f"TOOLGATE_ENCRYPTION_KEYS: {wrong}; `openssl rand -hex 32` makes one") from None
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.integer("PORT", 8000, most=65535)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")

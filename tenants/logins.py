@@ -1,27 +1,37 @@
 """The database logins that Toolgate derives for itself, and the secrets it generates, in the data directory."""
 
+import fcntl
 import json
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
+NAMES = ("system_password", "operator_password", "secret_key", "encryption_key")
+
 
 def generated_secrets(data_dir: Path) -> dict[str, str]:
-    """The secrets made at the first start; whoever comes first writes the file, all others read it."""
+    """The secrets made at the first start, 256 random bits each; a new name's is added, and none ever changes."""
     path = data_dir / "generated.json"
-    if not path.exists():
+    known = _read(path)
+    if not known.keys() >= set(NAMES):
         data_dir.mkdir(parents=True, exist_ok=True)
-        fresh = {name: secrets.token_urlsafe(32) for name in ("system_password", "operator_password", "secret_key")}
-        draft = data_dir / f".generated.{os.getpid()}.json"
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(fresh))
-        # When another process was first, its secrets hold.
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
-    return dict(json.loads(path.read_bytes()))
+        held = os.open(data_dir, os.O_RDONLY)
+        try:
+            # Whoever comes first writes; all others wait here, and read.
+            fcntl.flock(held, fcntl.LOCK_EX)
+            known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path)
+            draft = data_dir / f".generated.{os.getpid()}.json"
+            draft.touch(mode=0o600)
+            draft.write_text(json.dumps(known))
+            os.replace(draft, path)
+        finally:
+            os.close(held)
+    return known
+
+
+def _read(path: Path) -> dict[str, str]:
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
 
 
 def derived_urls(urls: dict[str, str], data_dir: Path) -> dict[str, str]:

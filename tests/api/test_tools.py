@@ -65,7 +65,7 @@ def test_access_tells_gate_by_gate_and_counts_nothing(stack: Stack, tenant: Cast
         body = stack.get(tenant.alice, "/api/v1/tools/save_note/access").json()
     assert (body["tool"], body["tier"], body["allowed"]) == ("save_note", "workspace", True)
     assert [(gate["gate"], gate["ok"]) for gate in body["gates"]] == [
-        ("allowlist", True), ("permission", True), ("approval", True), ("rate_limit", True)
+        ("allowlist", True), ("permission", True), ("policy", True), ("rate_limit", True), ("approval", True)
     ]  # fmt: skip
     assert stack.chat(tenant.alice, f"call: save_note {NOTE}").json()["tool_calls"][0]["status"] == "success"
 
@@ -83,7 +83,9 @@ def test_a_deny_a_tenants_switch_and_a_rate_are_seen_by_list_access_and_chat(sta
         ToolSetting.objects.create(tenant_id=tenant.id, tool_name="add_task", enabled=False)
         ToolSetting.objects.create(tenant_id=tenant.id, tool_name="list_tasks", rate="1/h")
     tools = stack.get(tenant.alice, "/api/v1/tools/").json()["tools"]
-    assert {tool["name"]: tool["rate_limit"] for tool in tools} == {"list_tasks": "1/h", "web_search": "10/m"}
+    assert {tool["name"]: tool["rate_limit"] for tool in tools} == {
+        "list_tasks": "1/h", "send_email": "30/m", "web_search": "10/m"
+    }  # fmt: skip
     body = stack.chat(
         tenant.alice,
         f'call: save_note {NOTE}\ncall: add_task {{"title": "x"}}\ncall: list_tasks {{}}\ncall: list_tasks {{}}',
