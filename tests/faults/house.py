@@ -2,60 +2,32 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import uuid
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import psycopg
+import redis
+from celery import Celery
 from psycopg.rows import dict_row
 
 from gateway.embedded.services import EmbeddedServices
+from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
 
 PACKAGE = Path(__file__).parent / "package"
-LEASE_SECONDS = 3
+# The long suite is what `make faults` runs; the short one is part of `make test`.
+LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
 # Only there to end a test that would wait for ever; no test measures by it.
 PATIENCE_SECONDS = 60
-
-
-class Remote:
-    """A remote that counts what reaches it, and answers only when `gate` is opened."""
-
-    def __init__(self) -> None:
-        self.hits: list[str] = []
-        self.reached = threading.Event()
-        self.gate = threading.Event()
-        remote = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                remote.hits.append(self.path)
-                remote.reached.set()
-                remote.gate.wait(60)
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args: object) -> None:
-                """Quiet."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def close(self) -> None:
-        """Let everybody go and stop."""
-        self.gate.set()
-        self._server.shutdown()
+# Agents beside the tenants' default ones: what differs from those.
+AGENTS = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 1}}
 
 
 class Member:
@@ -68,23 +40,29 @@ class Member:
 class House:
     """Services, web, worker and beat, on ports and data of their own."""
 
-    def __init__(self) -> None:
-        self.data_dir = Path(tempfile.mkdtemp(prefix="toolgate-house-"))
-        self.services = EmbeddedServices(self.data_dir)
+    def __init__(self, lease_seconds: int = 3) -> None:
+        self.lease_seconds = lease_seconds
+        # What openai/… is: a model that always fails.
+        self.model = Remote()
+        self.services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-house-")))
 
     def __enter__(self) -> Self:
         self.services.__enter__()
         self.environment = self.services.addresses() | {
-            "TOOLGATE_DATA_DIR": str(self.data_dir / "toolgate"),
+            "TOOLGATE_DATA_DIR": str(self.services.directory.path / "toolgate"),
             "DATABASE_SYSTEM_URL": "",
             "DATABASE_OPERATOR_URL": "",
-            "RUN_LEASE_SECONDS": str(LEASE_SECONDS),
+            "RUN_LEASE_SECONDS": str(self.lease_seconds),
             "PYTHONPATH": str(PACKAGE),
+            "OPENAI_API_KEY": "wrong",
+            "OPENAI_BASE_URL": f"{self.model.url}/denied",
         }
         for command in ("setup_database", "migrate", "seed_demo"):
             out = self._manage(command)
-        self.people = {name: Member(each["api_key"]) for name, each in json.loads(out)["tenants"]["demo"].items()}
-        self.alice = self.people["alice"]
+        seeded = json.loads(out)["tenants"].values()
+        self.people = {name: Member(each["api_key"]) for people in seeded for name, each in people.items()}
+        self.alice, self.zoe = self.people["alice"], self.people["zoe"]
+        self._make_agents()
         self.stack = Stack(**self.environment)
         self.stack.start("beat")
         self.stack.__enter__()
@@ -95,6 +73,7 @@ class House:
     ) -> None:
         self.stack.__exit__(kind, error, trace)
         self.services.__exit__(kind, error, trace)
+        self.model.close()
 
     def _manage(self, command: str) -> str:
         done = subprocess.run(
@@ -102,14 +81,58 @@ class House:
             cwd=ROOT,
             env=os.environ | self.environment,
             check=True,
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
         )
         return done.stdout
 
+    def _make_agents(self) -> None:
+        copied = """
+            INSERT INTO agents SELECT copy.* FROM agents a, jsonb_populate_record(a, %s
+                || jsonb_build_object('id', gen_random_uuid(), 'slug', %s::text, 'is_default', false)) copy
+            WHERE a.is_default"""
+        with psycopg.connect(self.services.database_owner_url) as connection:
+            for slug, differs in AGENTS.items():
+                connection.execute(copied, [json.dumps(differs), slug])
+
+    # --- what it is made of ------------------------------------------------------------------------------------------
+    @property
+    def superuser_url(self) -> str:
+        """The login that may change PostgreSQL's own settings."""
+        password = self.services.directory.passwords()["postgres_superuser"]
+        assert self.services.postgres is not None
+        return f"postgresql://postgres:{password}@127.0.0.1:{self.services.postgres.port}/toolgate"
+
+    def valkey(self) -> "redis.Redis":
+        """A client of the house's Valkey."""
+        return redis.Redis.from_url(self.services.redis_url)
+
+    def celery(self) -> Celery:
+        """A sender of messages to the house's workers."""
+        sender = Celery("toolgate", broker=self.services.redis_url, set_as_current=False)
+        sender.conf.broker_transport_options = {"global_keyprefix": "toolgate:"}
+        return sender
+
+    def send_signal(self, name: str, how: signal.Signals) -> None:
+        """Send a signal to a process group and wait for nothing."""
+        os.killpg(self.stack.processes[name].pid, how)
+
+    def restart(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """End web, worker or beat that way, and start it again at once, as the supervisor does."""
+        self.stack.kill(name, how)
+        self.stack.start(name)
+
+    def end_service(self, name: str, how: signal.Signals = signal.SIGKILL) -> Any:
+        """End "postgres" (SIGINT: fast, SIGQUIT: immediate) or "valkey" that way; returns it, to be restarted."""
+        service = getattr(self.services, name)
+        os.kill(service.pid, how)
+        self.wait_for(lambda: not service.is_running())
+        return service
+
+    # --- looking -----------------------------------------------------------------------------------------------------
     def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
         """Rows as the owner sees them; waits for a database that is being restarted."""
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 with psycopg.connect(self.services.database_owner_url, row_factory=dict_row) as connection:
@@ -118,21 +141,6 @@ class House:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.1)
-
-    def begin(self, content: str) -> tuple[uuid.UUID, threading.Thread]:
-        """Send a chat and do not wait for its answer; returns the run once it is in the database."""
-        key = uuid.uuid4().hex
-        thread = threading.Thread(target=self._send, args=(content, key), daemon=True)
-        thread.start()
-        found = self.wait_for(lambda: self.rows("SELECT id FROM runs WHERE idempotency_key = %s", key))
-        return found[0]["id"], thread
-
-    def _send(self, content: str, key: str) -> None:
-        try:
-            self.stack.chat(self.alice, content, headers={"Idempotency-Key": key})
-        except Exception:
-            # The web process may be what the test kills.
-            return
 
     def wait_for(self, look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
         """What `look` answers once it is true; the one place where a fault test waits."""
@@ -143,18 +151,23 @@ class House:
             time.sleep(0.05)
         return found
 
-    def call_of(self, run_id: uuid.UUID, status: str | None = None) -> dict[str, Any] | None:
-        """The run's call, when it is in that status."""
-        found = self.rows("SELECT * FROM tool_calls WHERE run_id = %s", run_id)
-        return found[0] if found and (status is None or found[0]["status"] == status) else None
+    def run_of(self, key: str) -> dict[str, Any] | None:
+        """The run that a request with that Idempotency-Key began."""
+        found = self.rows("SELECT * FROM runs WHERE idempotency_key = %s", key)
+        return found[0] if found else None
 
-    def end_of(self, run_id: uuid.UUID) -> dict[str, Any]:
-        """The run's row once it is over."""
-        query = "SELECT * FROM runs WHERE id = %s AND finished_at IS NOT NULL"
-        return self.wait_for(lambda: self.rows(query, run_id))[0]
+    def calls_of(self, key: str) -> list[dict[str, Any]]:
+        """That run's calls, in the order in which the model made them."""
+        query = """SELECT c.* FROM tool_calls c JOIN runs r ON r.id = c.run_id WHERE r.idempotency_key = %s
+            ORDER BY c.turn, c.position"""
+        return self.rows(query, key)
 
-    def ledger_of(self, call_id: uuid.UUID) -> list[str]:
+    def end_of(self, key: str) -> dict[str, Any]:
+        """That run's row once it is over."""
+        query = "SELECT * FROM runs WHERE idempotency_key = %s AND finished_at IS NOT NULL"
+        return self.wait_for(lambda: self.rows(query, key))[0]
+
+    def ledger_of(self, call_id: object) -> list[str]:
         """The kinds of the call's ledger entries, in order."""
-        return [
-            row["kind"] for row in self.rows("SELECT kind FROM ledger_entries WHERE call_id = %s ORDER BY seq", call_id)
-        ]
+        query = "SELECT kind FROM ledger_entries WHERE call_id = %s ORDER BY seq"
+        return [row["kind"] for row in self.rows(query, call_id)]

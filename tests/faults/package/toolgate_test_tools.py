@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from tools.errors import ToolExecutionError, ToolTimeout
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
 
 _URL = {
@@ -25,6 +26,10 @@ class SlowEffect(Tool):
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         async with held(ctx.http, "http").post(params["url"]) as answer:
+            if answer.status == 504:
+                raise ToolTimeout("The remote was late.", 0)
+            if answer.status != 200:
+                raise ToolExecutionError("The remote refused.")
             return ToolResult({"status": answer.status}, "done")
 
 
@@ -37,15 +42,26 @@ class SlowLookup(SlowEffect):
     parallel_safe = True
 
 
+class GuardedEffect(SlowEffect):
+    """Waits for a human first."""
+
+    name = "guarded_effect"
+    tier = Tier.ELEVATED
+
+
 class SlowNote(Tool):
-    """Saves a note and dawdles before its transaction ends."""
+    """Saves a note and dawdles before its transaction ends, or before it fails."""
 
     name = "slow_note"
     description = "Save a note, slowly."
     parameters = {
         "type": "object",
-        "properties": {"seconds": {"type": "number"}},
-        "required": ["seconds"],
+        "properties": {
+            "title": {"type": "string"},
+            "seconds": {"type": "number"},
+            "fails": {"enum": ["at once", "late"]},
+        },
+        "required": ["title"],
         "additionalProperties": False,
     }
     tier = Tier.WORKSPACE
@@ -54,6 +70,10 @@ class SlowNote(Tool):
     rate = "100000/m"
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        note = await held(ctx.notes, "notes").save(title="slow", content="slow", tags=[])
-        await asyncio.sleep(params["seconds"])
+        note = await held(ctx.notes, "notes").save(title=params["title"], content="slow", tags=[])
+        await asyncio.sleep(params.get("seconds", 0))
+        if params.get("fails") == "at once":
+            raise ToolExecutionError("The note was refused.")
+        if params.get("fails") == "late":
+            raise ToolTimeout("The note was late.", 0)
         return ToolResult({"note_id": str(note)}, "saved")

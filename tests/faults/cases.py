@@ -1,0 +1,99 @@
+"""The arrows of both state machines, each with a run that takes it and what must have become of that run afterwards."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.faults.journal import Arrow
+
+FATES = ("rolled back", "committed")
+
+EFFECT = 'call: slow_effect {{"url": "{url}/{name}"}}'
+HELD_EFFECT = 'call: slow_effect {{"url": "{url}/held/{name}"}}'
+REFUSED_EFFECT = 'call: slow_effect {{"url": "{url}/refused/{name}"}}'
+LOOKUP = 'call: slow_lookup {{"url": "{url}/{name}"}}'
+LATE_LOOKUP = 'call: slow_lookup {{"url": "{url}/late/{name}"}}'
+NOTE = 'call: slow_note {{"title": "{name}"}}'
+SECOND = '\ncall: slow_note {{"title": "{name} second"}}'
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a run has come to: each call as "success" or its error code with its attempts, and its effects or notes."""
+
+    calls: tuple[str, ...]
+    effects: int = 1
+    run: str = "completed"
+
+
+@dataclass(frozen=True)
+class Case:
+    """An arrow, and the chat whose run takes it; `endings` by fate."""
+
+    arrow: Arrow
+    content: str
+    endings: dict[str, Ending]
+    chat: dict[str, Any] = field(default_factory=dict)
+    cancels: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called in a test's report."""
+        tool = self.content.partition("slow_")[2].partition(" ")[0]
+        return f"{self.arrow[0]}: {self.arrow[1] or 'new'} -> {self.arrow[2]} {tool}".strip()
+
+
+def _either(ending: Ending) -> dict[str, Ending]:
+    return dict.fromkeys(FATES, ending)
+
+
+def _one(rolled_back: str, committed: str, effects: tuple[int, int] = (1, 1)) -> dict[str, Ending]:
+    return {
+        fate: Ending((call,), count) for fate, call, count in zip(FATES, (rolled_back, committed), effects, strict=True)
+    }
+
+
+WEB = [
+    Case(("runs", None, "in_progress"), NOTE, _either(Ending(("success 1",)))),
+    Case(("tool_calls", None, "queued"), EFFECT, _either(Ending(("success 1",)))),
+    Case(("tool_calls", None, "proposed"), EFFECT + SECOND, _either(Ending(("success 1", "success 1"), 2))),
+    Case(("tool_calls", None, "error"), "call: no_such_tool {{}}", _either(Ending(("not_allowed 0",), 0))),
+    Case(("tool_calls", "proposed", "queued"), EFFECT + SECOND, _either(Ending(("success 1", "success 1"), 2))),
+    Case(("runs", "in_progress", "completed"), EFFECT, _either(Ending(("success 1",)))),
+    Case(
+        ("runs", "in_progress", "incomplete"),
+        EFFECT,
+        _either(Ending(("success 1",), run="incomplete")),
+        {"agent": "brief"},
+    ),
+    Case(("runs", "in_progress", "failed"), "hello", _either(Ending((), 0, run="failed")), {"model": "openai/none"}),
+    Case(
+        ("tool_calls", "proposed", "error"),
+        HELD_EFFECT + SECOND,
+        _either(Ending(("success 1", "cancelled 0"), run="incomplete")),
+        {"agent": "hasty"},
+    ),
+    Case(
+        ("runs", "in_progress", "cancelled"),
+        HELD_EFFECT + SECOND,
+        _either(Ending(("success 1", "cancelled 0"), run="cancelled")),
+        cancels=True,
+    ),
+]
+
+WORKER = [
+    Case(("tool_calls", "queued", "claimed"), NOTE, _one("success 1", "success 2")),
+    Case(("tool_calls", "claimed", "running"), NOTE, _one("success 2", "success 1")),
+    Case(
+        ("tool_calls", "claimed", "error"),
+        NOTE[:-2] + ', "fails": "at once"}}',
+        _one("execution_error 2", "execution_error 1", (0, 0)),
+    ),
+    Case(
+        ("tool_calls", "claimed", "queued"), NOTE[:-2] + ', "fails": "late"}}', _one("timeout 3", "timeout 3", (0, 0))
+    ),
+    Case(("tool_calls", "claimed", "running"), EFFECT, _one("success 1", "outcome_unknown 1", (1, 0))),
+    Case(("tool_calls", "running", "success"), EFFECT, _one("outcome_unknown 1", "success 1")),
+    Case(("tool_calls", "running", "error"), REFUSED_EFFECT, _one("outcome_unknown 1", "execution_error 1")),
+    Case(("tool_calls", "running", "success"), LOOKUP, _one("success 2", "success 1", (2, 1))),
+    Case(("tool_calls", "running", "queued"), LATE_LOOKUP, _one("success 2", "success 2", (2, 2))),
+]

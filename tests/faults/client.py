@@ -1,0 +1,50 @@
+"""A client as it should be: it sends its request until it is answered."""
+
+import threading
+import uuid
+from typing import Any
+
+import httpx
+
+from tests.faults.house import House, Member
+
+# What says that the same request may succeed later: nothing is known yet of what became of it.
+AGAIN = {503}
+PAUSE_SECONDS = 0.2
+
+
+class Request(threading.Thread):
+    """One POST, sent in the background; `status` and `body` are the answer once it has come."""
+
+    def __init__(self, house: House, path: str, body: Any = None, *, key: str = "", person: Member | None = None):
+        super().__init__(daemon=True)
+        self.key = key or uuid.uuid4().hex
+        self.status: int | None = None
+        self.body: dict[str, Any] = {}
+        self._url, self._json = house.stack.url + path, body
+        self._headers = (person or house.alice).headers | {"Idempotency-Key": self.key}
+        self._over = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        """Send until answered, or until nobody wants the answer any more."""
+        while self.status is None and not self._over.is_set():
+            try:
+                answer = httpx.post(self._url, json=self._json, headers=self._headers, timeout=90)
+                if answer.status_code not in AGAIN:
+                    self.status, self.body = answer.status_code, answer.json()
+                    return
+            except httpx.TransportError:
+                pass
+            self._over.wait(PAUSE_SECONDS)
+
+    def give_up(self) -> None:
+        """Send no more."""
+        self._over.set()
+
+
+class Client(Request):
+    """One chat, with an Idempotency-Key, so that sending it again begins no second run."""
+
+    def __init__(self, house: House, content: str, *, key: str = "", person: Member | None = None, **more: Any):
+        super().__init__(house, "/api/v1/chat", {"content": content, **more}, key=key, person=person)

@@ -1,0 +1,142 @@
+"""What must hold of every call whatever was killed: none lost, none had twice, no final status changed."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit import ledger
+from tests.faults import journal
+from tests.faults.client import Client
+from tests.faults.house import House
+from tests.faults.remote import Remote
+
+FINAL_CALL = {"success", "error"}
+FINAL_RUN = {"completed", "incomplete", "failed", "cancelled"}
+_OF_RUNS = "WHERE run_id = ANY(%s)"
+
+
+@dataclass
+class Findings:
+    """What was looked at and what was found wrong with it, in words."""
+
+    runs: int = 0
+    calls: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+    def wrong(self) -> list[str]:
+        """Everything that was found wrong."""
+        return [*self.lost, *self.doubled, *self.changed, *self.others]
+
+
+def look(house: House, remote: Remote, clients: Iterable[Client]) -> Findings:
+    """Compare the rows of the clients' runs, the remote's effects, the ledger, the journal and what was answered."""
+    by_key = {client.key: client for client in clients}
+    runs = house.rows("SELECT * FROM runs WHERE idempotency_key = ANY(%s)", list(by_key))
+    ids = [run["id"] for run in runs]
+    calls = house.rows(f"SELECT * FROM tool_calls {_OF_RUNS} ORDER BY id", ids)
+    found = Findings(len(runs), len(calls))
+    by_run = defaultdict(list)
+    for call in calls:
+        by_run[call["run_id"]].append(call)
+    _nothing_is_lost(house, found, runs, by_run, by_key)
+    _effects_are_single(house, remote, found, calls)
+    _final_is_final(house, found, ids)
+    _ledger_is_true(house, found, calls)
+    _walls_stand(house, found, runs)
+    return found
+
+
+def _nothing_is_lost(
+    house: House, found: Findings, runs: list[Any], by_run: dict[Any, list[Any]], by_key: dict[str, Client]
+) -> None:
+    answered = {run["idempotency_key"] for run in runs}
+    found.lost += [f"request {key} has no run" for key, client in by_key.items() if client.body and key not in answered]
+    promised: Counter[Any] = Counter()
+    for turn in house.rows(f"SELECT run_id, calls FROM turns {_OF_RUNS}", [run["id"] for run in runs]):
+        promised[turn["run_id"]] += turn["calls"]
+    for run in runs:
+        calls = by_run[run["id"]]
+        if run["status"] not in FINAL_RUN:
+            found.lost.append(f"run {run['id']} is {run['status']}")
+        if len(calls) != promised[run["id"]]:
+            found.lost.append(f"run {run['id']} has {len(calls)} calls of {promised[run['id']]}")
+        found.lost += [f"call {c['id']} is {c['status']}" for c in calls if c["status"] not in FINAL_CALL]
+        _answer_is_true(found, by_key[run["idempotency_key"]], run, calls)
+
+
+def _answer_is_true(found: Findings, client: Client, run: Any, calls: list[Any]) -> None:
+    if client.status is None:
+        found.others.append(f"run {run['id']} was never answered")
+    elif client.status == 200:
+        said = [(call["id"], call["status"]) for call in client.body["tool_calls"]]
+        are = [(str(call["id"]), call["status"]) for call in sorted(calls, key=lambda c: (c["turn"], c["position"]))]
+        if (client.body["run_id"], client.body["status"]) != (str(run["id"]), run["status"]):
+            found.changed.append(f"run {run['id']} was answered as {client.body['status']} and is {run['status']}")
+        elif said != are and client.body["status"] == "completed":
+            found.changed.append(f"run {run['id']} was answered with {said} and has {are}")
+
+
+def _effects_are_single(house: House, remote: Remote, found: Findings, calls: list[Any]) -> None:
+    titles = [call["input"]["title"] for call in calls if call["tool_name"] == "slow_note"]
+    saved = house.rows("SELECT title, count(*) AS n FROM notes WHERE title = ANY(%s) GROUP BY title", titles)
+    notes: Counter[str] = Counter({row["title"]: row["n"] for row in saved})
+    for call in calls:
+        name, done = call["tool_name"], call["status"] == "success"
+        if name == "slow_note":
+            effects, most = notes[call["input"]["title"]], int(done)
+        elif name in ("slow_effect", "guarded_effect", "slow_lookup"):
+            effects = remote.effects[call["input"]["url"].removeprefix(remote.url)]
+            most = 3 if name == "slow_lookup" else 1
+        else:
+            continue
+        if effects > most:
+            found.doubled.append(f"{name} {call['id']} ({call['status']}) had {effects} effects")
+        if done and effects == 0:
+            found.lost.append(f"{name} {call['id']} succeeded without an effect")
+
+
+def _final_is_final(house: House, found: Findings, ids: list[Any]) -> None:
+    found.changed += journal.faults(house.rows(f"SELECT * FROM fault_journal {_OF_RUNS} ORDER BY seq", ids))
+    rewritten = house.rows("""SELECT after FROM fault_journal WHERE "table" = 'ledger_entries'""")
+    found.changed += [f"a ledger entry: {row['after']}" for row in rewritten]
+    # The database's own guard refuses such a change; nobody should even have tried.
+    tried = (house.services.directory.path / "postgres.log").read_text(errors="replace").count(" is final")
+    found.changed += [f"{tried} changes of a final call were tried"] if tried else []
+
+
+def _ledger_is_true(house: House, found: Findings, calls: list[Any]) -> None:
+    entries = defaultdict(list)
+    of_calls = "SELECT * FROM ledger_entries WHERE call_id = ANY(%s) ORDER BY seq"
+    for entry in house.rows(of_calls, [call["id"] for call in calls]):
+        entries[entry["call_id"]].append(entry)
+    for call in calls:
+        kinds = [entry["kind"] for entry in entries[call["id"]]]
+        if kinds[:1] != ["proposed"] or kinds[-1:] != ["settled"] or set(kinds[1:-1]) - {"decided"}:
+            found.others.append(f"call {call['id']} ({call['status']}) has ledger entries {kinds}")
+            continue
+        for entry, payload in ((entries[call["id"]][0], ledger.proposed), (entries[call["id"]][-1], ledger.settled)):
+            if ledger.commitment(bytes(call["row_key"]), payload(call)) != bytes(entry["commitment"]):
+                found.others.append(f"call {call['id']} is not what its {entry['kind']} entry commits to")
+
+
+def _walls_stand(house: House, found: Findings, runs: list[Any]) -> None:
+    for table, key, owned in (
+        ("tool_calls", "run_id", True),
+        ("turns", "run_id", True),
+        ("messages", "run_id", True),
+        ("fault_journal", "run_id", False),
+    ):
+        astray = f"""SELECT t.id FROM {table} t JOIN runs r ON r.id = t.{key} WHERE r.id = ANY(%s)
+            AND (t.tenant_id <> r.tenant_id {"OR t.user_id <> r.user_id" if owned else ""})"""
+        found.others += [f"{table} {row['id']} is astray" for row in house.rows(astray, [run["id"] for run in runs])]
+    astray = """
+        SELECT n.title FROM notes n JOIN tool_calls c ON c.input ->> 'title' = n.title AND c.tool_name = 'slow_note'
+        WHERE c.run_id = ANY(%s) AND (n.tenant_id, n.user_id) <> (c.tenant_id, c.user_id)
+        UNION ALL SELECT e.call_id::text FROM ledger_entries e JOIN tool_calls c ON c.id = e.call_id
+        WHERE c.run_id = ANY(%s) AND e.tenant_id <> c.tenant_id"""
+    ids = [run["id"] for run in runs]
+    found.others += [f"{row['title']} is astray" for row in house.rows(astray, ids, ids)]
