@@ -13,6 +13,8 @@ from tools.errors import ToolValidationError
 # Arguments that an approver edited, with a reason beside them; `arguments.read` has the last word.
 MAX_BYTES = arguments.MAX_BYTES
 VERDICTS = ("approve", "deny")
+# What a frame holds beside that.
+ADDRESS = ("type", "id", "ref")
 _REF = re.compile(r"[\x20-\x7e]{1,100}")
 
 
@@ -22,15 +24,6 @@ class Said:
 
     reason: str
     arguments: dict[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A verdict that came over the socket."""
-
-    verdict: str
-    request_id: uuid.UUID
-    said: Said
 
 
 def read(raw: bytes | str) -> dict[str, Any]:
@@ -69,13 +62,12 @@ def ref(given: dict[str, Any]) -> str | int | None:
     raise Refused("ref must be an integer, or 1 to 100 printable ASCII characters.", "ref")
 
 
-def frame(given: dict[str, Any]) -> Frame:
-    """The verdict of a frame `{"type", "id", "reason"?, "arguments"?, "ref"?}`. Raises Refused."""
+def address(given: dict[str, Any]) -> tuple[str, uuid.UUID]:
+    """The verdict of a frame `{"type", "id", …}`, and the request that it is about. Raises Refused."""
     verdict = given.get("type")
     if not isinstance(verdict, str) or verdict not in VERDICTS:
         raise Refused("type must be approve or deny.", "type")
     try:
-        request_id = uuid.UUID(given.get("id"))
+        return verdict, uuid.UUID(given.get("id"))
     except (ValueError, TypeError, AttributeError):
         raise Refused("id must be an approval request's UUID.", "id") from None
-    return Frame(verdict, request_id, said(given, verdict, beside=("type", "id", "ref")))

@@ -1,4 +1,4 @@
-"""The ASGI application: Django, and in front of it one bare callable for the hottest route."""
+"""The ASGI application: Django, in front of it one bare callable for the hottest route, and Channels for sockets."""
 
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -10,6 +10,9 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
+from channels.layers import get_channel_layer  # noqa: E402
+
+from approvals.consumers import ApprovalsConsumer  # noqa: E402
 from gateway import garbage, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
 from tenants import scoping  # noqa: E402
@@ -18,6 +21,7 @@ from tools import redis  # noqa: E402
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+SOCKETS = {"/ws/approvals/": ApprovalsConsumer.as_asgi()}
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,6 +32,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await fast.chat(scope, receive, send)
     elif scope["type"] == "http":
         await django_application(scope, receive, send)  # type: ignore[arg-type]
+    elif scope["type"] == "websocket" and scope["path"] in SOCKETS:
+        await SOCKETS[scope["path"]](scope, receive, send)
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1000})
 
@@ -40,7 +46,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             await send({"type": "lifespan.startup.complete"})
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.
-            for ending in (runs.let_go, loop.providers().close, redis.close, scoping.close_pools):
+            endings = (runs.let_go, loop.providers().close, get_channel_layer().flush, redis.close, scoping.close_pools)
+            for ending in endings:
                 with suppress(Exception):
                     await ending()
             await send({"type": "lifespan.shutdown.complete"})
