@@ -55,7 +55,7 @@ async def _chat(tenant: Cast, content: str, monkeypatch: pytest.MonkeyPatch) -> 
         principal = await by_key(tenant.alice.key)
         assert principal is not None
         view = await runs.begin(principal, ChatRequest(content))
-        await runs.until_final(tenant.alice.scope, view)
+        await runs.until_rest(tenant.alice.scope, view)
     assert view.row["status"] == "completed"
     return sent
 

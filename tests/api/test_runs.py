@@ -131,7 +131,7 @@ def test_the_trace_tells_each_turn_with_its_calls(upstream: Upstream, tenant: Ca
     assert saved["result"] == {"ok": True, "data": saved["output"]}
     assert saved["latency_ms"] == saved["execution_time_ms"]
     assert [gate["gate"] for gate in saved["decision"]] == [
-        "allowlist", "schema", "permission", "approval", "rate_limit"
+        "allowlist", "schema", "permission", "policy", "rate_limit", "approval"
     ]  # fmt: skip
     assert broken["arguments"] == "{broken"
     assert broken["result"]["error"]["code"] == "validation_error"

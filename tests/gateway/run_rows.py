@@ -1,6 +1,7 @@
 """Runs, turns and calls as the view holds them, made by hand."""
 
 import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 from gateway.view import RunView, TurnView
@@ -22,8 +23,16 @@ def call_row(turn: int, position: int, status: str = "proposed", **more: Any) ->
     return {
         "id": uuid.uuid4(), "tool_name": "save_note", "input": {"title": "a"}, "input_raw": None, "status": status,
         "output": None, "output_bytes": None, "display": "", "error_code": None, "error_message": None,
-        "error_field": None, "execution_time_ms": None, "turn": turn, "position": position, "started_at": None, **more,
+        "error_field": None, "execution_time_ms": None, "turn": turn, "position": position, "started_at": None,
+        "approval_id": None, "approved_input": None, **more,
     }  # fmt: skip
+
+
+def held_row(turn: int, position: int) -> Row:
+    """A call of send_email that waits for a human."""
+    waits = {"approval_id": uuid.uuid4(), "approval_status": "pending", "approval_used_at": None}
+    expires = datetime(2027, 1, 1, tzinfo=UTC)
+    return call_row(turn, position, "awaiting_approval", tool_name="send_email", approval_expires_at=expires, **waits)
 
 
 def view(*turns: TurnView, **row: Any) -> RunView:

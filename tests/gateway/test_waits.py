@@ -34,7 +34,7 @@ async def test_only_the_runs_own_waiters_are_woken() -> None:
 
 async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
     view = await runs.begin(tenant.alice.principal, ChatRequest("hello"))
-    await runs.until_final(tenant.alice.scope, view)
+    await runs.until_rest(tenant.alice.scope, view)
     async with asyncio.timeout(30):
         with waits().for_run(view.id) as woken:
             await woken.wait()
