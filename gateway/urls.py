@@ -6,6 +6,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from approvals import pages as approval_pages
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
 from gateway.api import approvals, chat, conversations, history, problems, tools
@@ -37,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.chat, name="chat"),
     path("history/", audit_pages.history, name="history"),
     path("history/<uuid:call_id>/", audit_pages.detail, name="history-detail"),
+    path("approvals/", include(approval_pages.urlpatterns)),
     path("accounts/login/", tenant_pages.LogIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("accounts/tenant/", tenant_pages.switch_tenant, name="switch-tenant"),

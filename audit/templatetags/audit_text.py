@@ -1,6 +1,7 @@
 """How an audit row reads on a page: its words, and no character that hides or reorders others."""
 
 import json
+import re
 import unicodedata
 from typing import Any
 
@@ -28,7 +29,7 @@ ERROR_WORDS = {
     ErrorCode.RATE_LIMITED: ("Too many calls", "This tool's limit is used up for now. It was not run."),
     ErrorCode.APPROVAL_DENIED: ("Not approved", "An approver said no. It was not run."),
     ErrorCode.APPROVAL_EXPIRED: ("Approval expired", "Nobody decided in time. It was not run."),
-    ErrorCode.CANCELLED: ("Cancelled", "The run was stopped before this call was done."),
+    ErrorCode.CANCELLED: ("Cancelled", "The call was withdrawn, or its run was stopped, before it was done."),
     ErrorCode.TIMEOUT: ("Timed out", "The tool took longer than it may."),
     ErrorCode.EXECUTION_ERROR: ("Failed", "The tool was run and reported an error."),
     ErrorCode.UNAVAILABLE: ("Unavailable", "The tool, or what guards it, cannot be reached right now."),
@@ -40,10 +41,12 @@ ERROR_WORDS = {
 # What each gate found, when it let the call through and when it did not; others go by their own name.
 GATE_WORDS = {
     "allowlist": ("The tool may be called here", "The tool may not be called here"),
+    "binding": ("It is the call that was approved", "It is not the call that was approved"),
     "schema": ("The arguments fit the tool", "The arguments do not fit the tool"),
     "permission": ("This person may use it", "This person may not use it"),
-    "approval": ("No approval is needed, or it was given", "It needs an approval"),
+    "policy": ("No rule forbids it", "A rule forbids it"),
     "rate_limit": ("The limit has room", "The limit is used up"),
+    "approval": ("No approval is needed", "It needs an approval"),
 }
 ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
 # Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
@@ -51,10 +54,17 @@ UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 # They belong to text as people write it.
 PLAIN = {"\n", "\t"}
 JOINER = "\u200d"
+# Letters and signs that draw nothing; the last range selects variants of other characters, and can carry a message.
+BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]"
+)
 
 
-def _hides(text: str, index: int) -> bool:
+def hides(text: str, index: int) -> bool:
+    """Whether the character there is to be spelled out: it cannot be seen, or changes how others are seen."""
     char = text[index]
+    if BLANK.match(char):
+        return True
     if char in PLAIN or unicodedata.category(char) not in UNSEEN:
         return False
     if char == JOINER and 0 < index < len(text) - 1:
@@ -70,7 +80,7 @@ def visible(value: object) -> str:
     text = "" if value is None else str(value)
     if text.isascii() and text.isprintable():
         return text
-    return "".join(f"‹U+{ord(char):04X}›" if _hides(text, index) else char for index, char in enumerate(text))
+    return "".join(f"‹U+{ord(char):04X}›" if hides(text, index) else char for index, char in enumerate(text))
 
 
 @register.filter
@@ -97,6 +107,10 @@ def error_meaning(code: str) -> str:
 def gate_words(answer: dict[str, Any]) -> str:
     """What a gate found, from one entry of `decision`."""
     name, ok = str(answer.get("gate", "")), answer.get("ok") is True
+    if ok and answer.get("holds"):
+        return "A human has to approve it"
+    if ok and answer.get("rule"):
+        return "A rule approved it"
     passed, refused = GATE_WORDS.get(name, (f"{visible(name)}: passed", f"{visible(name)}: refused"))
     return passed if ok else refused
 
