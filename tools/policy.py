@@ -68,7 +68,7 @@ def from_row(row: dict[str, Any] | None, agent_tools: Any, agent_ceiling: str = 
     operator_tools = None if operator is None else frozenset(operator)
     highest = Tier(agent_ceiling) if agent_ceiling else None
     if row is None:
-        return Policy(None, Tier.READ_ONLY, frozenset(), highest, {}, (), operator_tools)
+        return Policy(None, Tier.READ_ONLY, None, highest, {}, (), operator_tools)
     ceiling = row["role_ceilings"].get(row["role"])
     return Policy(
         role=row["role"],
