@@ -1,7 +1,7 @@
 """Stops whoever takes an arrow of a state machine at the very moment of its COMMIT.
 
-A deferred trigger runs inside COMMIT. Where a hold asks for it, it waits there for a lock that the test has: the process
-that sent the COMMIT knows nothing yet, and the test decides whether the commit happens.
+A deferred trigger runs inside COMMIT. Where a hold asks for it, it waits there for a lock that the test has: the
+process that sent the COMMIT knows nothing yet, and the test decides whether the commit happens.
 """
 
 import threading
@@ -20,6 +20,7 @@ from tests.faults.journal import Arrow
 _INSTALL = """
     CREATE TABLE fault_holds (
         number bigserial PRIMARY KEY, key text NOT NULL, "table" text NOT NULL, before text, after text NOT NULL);
+    CREATE TABLE fault_pauses (seconds float NOT NULL);
     CREATE FUNCTION fault_hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
     DECLARE
         was text := CASE WHEN TG_OP = 'UPDATE' THEN to_jsonb(OLD) ->> 'status' END;
@@ -33,6 +34,7 @@ _INSTALL = """
         IF FOUND THEN
             PERFORM pg_advisory_xact_lock_shared(held);
         END IF;
+        PERFORM pg_sleep(seconds) FROM fault_pauses;
         RETURN NULL;
     END $$;
 """

@@ -131,16 +131,21 @@ class House:
 
     # --- looking -----------------------------------------------------------------------------------------------------
     def rows(self, query: str, *values: object) -> list[dict[str, Any]]:
-        """Rows as the owner sees them; waits for a database that is being restarted."""
+        """Rows as a superuser sees them; waits for a database that is being restarted."""
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                with psycopg.connect(self.services.database_owner_url, row_factory=dict_row) as connection:
+                with psycopg.connect(self.superuser_url, row_factory=dict_row) as connection:
                     return connection.execute(query.encode(), values).fetchall()
             except psycopg.OperationalError:
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.1)
+
+    def change(self, statement: str, *values: object) -> None:
+        """Run a statement as a superuser of PostgreSQL, for what faults need."""
+        with psycopg.connect(self.superuser_url, autocommit=True) as connection:
+            connection.execute(statement.encode(), values)
 
     def wait_for(self, look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
         """What `look` answers once it is true; the one place where a fault test waits."""

@@ -64,7 +64,7 @@ def install(owner_url: str) -> None:
 
 
 def faults(entries: Iterable[dict[str, Any]]) -> list[str]:
-    """What a journal, in order, says that must not be: an arrow that is none, a gap in a row's history, an old fence."""
+    """What a journal, in order, says that must not be: an arrow that is none, a gap in a history, an old fence."""
     wrong: list[str] = []
     last: dict[Any, tuple[str | None, int]] = {}
     for entry in entries:

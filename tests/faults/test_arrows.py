@@ -1,7 +1,7 @@
 """Every arrow of both state machines, its process killed or its connection cut inside the arrow's COMMIT.
 
-Half of the COMMITs are rolled back, the others are done, and in neither case has the process heard of it. The long suite
-also has each arrow's other half.
+Half of the COMMITs are rolled back, the others are done, and in neither case has the process heard of it. The long
+suite also has each arrow's other half.
 """
 
 from collections.abc import Iterator
@@ -31,6 +31,7 @@ class Taken:
     def __init__(self, house: House, holds: Holds, remote: Remote, wanted: list[Case], half: int):
         self.house, self.holds, self.remote = house, holds, remote
         self.clients: list[tuple[Client, Case, str]] = []
+        house.stack.wait_ready()
         self.by_hold: dict[int, str] = {}
         for number, case in enumerate(wanted):
             name, fate = f"{remote.url[-5:]}-{number}", cases.FATES[(number + half) % 2]
@@ -45,8 +46,17 @@ class Taken:
 
     def all_stuck(self) -> list[Stuck]:
         """Each of them, once it waits inside its COMMIT."""
-        stuck = self.house.wait_for(lambda: len(found := self.holds.stuck()) == len(self.by_hold) and found)
-        return list(stuck.values())
+        try:
+            self.house.wait_for(lambda: self.by_hold.keys() <= self.holds.stuck().keys(), 30)
+        except TimeoutError:
+            missing = self.by_hold.keys() - self.holds.stuck().keys()
+            states = {
+                case.name: [self.house.run_of(client.key), self.house.calls_of(client.key)]
+                for (client, case, _), number in zip(self.clients, self.by_hold, strict=True)
+                if number in missing
+            }
+            raise AssertionError(f"never stuck: {states}") from None
+        return list(self.holds.stuck().values())
 
     def settle(self, stuck: list[Stuck]) -> None:
         """Let fate have its way with those that are stuck, whose process is dead."""
@@ -57,7 +67,7 @@ class Taken:
                 self.holds.roll_back(each)
 
     def cut(self, stuck: list[Stuck]) -> None:
-        """Let fate have its way with those that are stuck, whose process lives and hears only that its connection ended."""
+        """The same where the process lives, and hears no more than that its connection ended."""
         for each in stuck:
             if self.by_hold[each.number] == "rolled back":
                 self.holds.roll_back(each)

@@ -1,0 +1,168 @@
+"""The faults: each does its harm to a house under load, and starts again at once what it has ended."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from tests.faults.arrows import unanswered_commits
+from tests.faults.house import House
+
+Fault = Callable[[House], None]
+
+PROCESSES = ("web", "worker", "beat")
+QUEUE = "toolgate:celery"
+# How long a COMMIT takes where one is to be hit.
+COMMIT_SECONDS = 0.1
+_IN_COMMIT = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid <> pg_backend_pid()"
+_LATELY = "created_at > now() - interval '10 seconds'"
+
+
+def _killed(name: str, house: House) -> None:
+    house.restart(name)
+
+
+def _terminated(name: str, house: House) -> None:
+    house.restart(name, signal.SIGTERM)
+
+
+def _valkey_killed(house: House) -> None:
+    house.end_service("valkey").restart()
+
+
+def _valkey_hung(house: House) -> None:
+    assert house.services.valkey is not None
+    with _stopped(house.services.valkey.pid):
+        # It hangs for longer than any client waits for it.
+        time.sleep(6)
+
+
+def _valkey_flushed(house: House) -> None:
+    house.valkey().flushall()
+
+
+def _postgres_ended(how: signal.Signals, house: House) -> None:
+    house.end_service("postgres", how).restart()
+
+
+def _everything_killed(house: House) -> None:
+    for name in PROCESSES:
+        house.stack.kill(name)
+    for name in ("valkey", "postgres"):
+        house.end_service(name).restart()
+    for name in PROCESSES:
+        house.stack.start(name)
+
+
+@contextmanager
+def _stopped(pid: int | None) -> Iterator[None]:
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _web_stopped(house: House) -> None:
+    with _stopped(house.stack.processes["web"].pid):
+        time.sleep(house.lease_seconds + 1)
+
+
+def _worker_stopped(house: House) -> None:
+    sleeper = house.stack.processes.pop("worker")
+    with _stopped(sleeper.pid):
+        house.stack.start("worker")
+        time.sleep(house.lease_seconds + 4)
+    sleeper.terminate()
+    sleeper.wait(20)
+
+
+def _two_sweepers(house: House) -> None:
+    """Two workers that are asked to sweep all the time while a third one's calls lose their leases."""
+    house.stack.kill("worker")
+    house.stack.start("worker")
+    second = house.stack.processes.pop("worker")
+    house.stack.start("worker")
+    sender, end = house.celery(), time.monotonic() + house.lease_seconds + 5
+    while time.monotonic() < end:
+        sender.send_task("gateway.sweep", expires=1)
+        time.sleep(0.05)
+    second.terminate()
+    second.wait(20)
+
+
+def _messages_dropped(house: House) -> None:
+    valkey = house.valkey()
+    with _stopped(house.stack.processes["worker"].pid):
+        house.wait_for(lambda: valkey.llen(QUEUE) >= 3)
+        valkey.delete(QUEUE)
+
+
+def _messages_duplicated(house: House) -> None:
+    sender = house.celery()
+    calls = house.rows(f"SELECT tenant_id, user_id, id FROM tool_calls WHERE {_LATELY}")
+    runs = house.rows(f"SELECT tenant_id, user_id, id FROM runs WHERE {_LATELY}")
+    for task, rows in (
+        ("tools.execute_remote", calls),
+        ("tools.execute_local", calls),
+        ("tools.execute_remote", calls),
+        ("gateway.take_over", runs),
+        ("gateway.take_over", runs),
+    ):
+        for row in rows:
+            sender.send_task(task, args=[str(value) for value in row.values()])
+
+
+@contextmanager
+def _slow_commits(house: House) -> Iterator[Callable[[], list[int]]]:
+    """Inside, a COMMIT takes COMMIT_SECONDS; yields what tells the backends that are in one."""
+
+    def in_commit() -> list[int]:
+        return [row["pid"] for row in house.rows(_IN_COMMIT)]
+
+    house.change("INSERT INTO fault_pauses VALUES (%s)", COMMIT_SECONDS)
+    try:
+        yield in_commit
+    finally:
+        house.change("DELETE FROM fault_pauses")
+
+
+def _commits_cut(house: House) -> None:
+    with _slow_commits(house) as in_commit:
+        for _ in range(5):
+            for pid in house.wait_for(in_commit):
+                house.change("SELECT pg_terminate_backend(%s)", pid)
+
+
+def _restarted_in_commit(house: House) -> None:
+    with _slow_commits(house) as in_commit:
+        house.wait_for(lambda: len(in_commit()) > 1)
+        house.end_service("postgres", signal.SIGQUIT).restart()
+
+
+def _answers_lost(house: House) -> None:
+    with unanswered_commits(house) as waiting:
+        house.wait_for(lambda: len(waiting()) > 3)
+
+
+FAULTS: dict[str, Fault] = {
+    **{f"kill -9 {name}": partial(_killed, name) for name in PROCESSES},
+    **{f"SIGTERM {name}": partial(_terminated, name) for name in PROCESSES[:2]},
+    "SIGSTOP web past its lease": _web_stopped,
+    "SIGSTOP worker past its lease": _worker_stopped,
+    "kill -9 PostgreSQL": partial(_postgres_ended, signal.SIGKILL),
+    "PostgreSQL restarted": partial(_postgres_ended, signal.SIGINT),
+    "PostgreSQL ended during COMMIT": _restarted_in_commit,
+    "connections cut in COMMIT": _commits_cut,
+    "COMMIT done and never answered": _answers_lost,
+    "kill -9 Valkey": _valkey_killed,
+    "Valkey flushed": _valkey_flushed,
+    "Valkey hung": _valkey_hung,
+    "messages dropped": _messages_dropped,
+    "messages duplicated": _messages_duplicated,
+    "two sweepers": _two_sweepers,
+    "kill -9 everything": _everything_killed,
+}

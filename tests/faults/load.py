@@ -1,0 +1,69 @@
+"""A load of chats whose calls have effects that can be counted, each call with a name of its own."""
+
+import random
+import threading
+from types import TracebackType
+from typing import Self
+
+from tests.faults.client import Client
+from tests.faults.house import House
+from tests.faults.remote import Remote
+
+WIDTH = 8
+# Between two chats of one client.
+PAUSE_SECONDS = 0.2
+EFFECT, LOOKUP, NOTE, REFUSED, THEN = "slow_effect", "slow_lookup", "slow_note", "no_such_tool", "then:"
+CHATS = (
+    [LOOKUP, LOOKUP, LOOKUP, EFFECT, THEN, NOTE, EFFECT],
+    [NOTE, NOTE, EFFECT],
+    [EFFECT, THEN, EFFECT, THEN, NOTE],
+    [LOOKUP, LOOKUP, REFUSED, LOOKUP, LOOKUP, THEN, EFFECT, NOTE],
+)
+
+
+class Load:
+    """Clients of two tenants that chat one chat after another: `with Load(house, remote, "name") as load: …`.
+
+    At the end every request that was sent has been answered; `clients` has them all.
+    """
+
+    def __init__(self, house: House, remote: Remote, name: str):
+        self.clients: list[Client] = []
+        self._house, self._remote, self._name = house, remote, name
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._chat, args=(number,), daemon=True) for number in range(WIDTH)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        for client in list(self.clients) if kind else ():
+            client.give_up()
+        for thread in self._threads:
+            thread.join()
+
+    def _chat(self, number: int) -> None:
+        at = 0
+        while not self._over.is_set():
+            key = f"{self._name}-{number}-{at}"
+            person = self._house.zoe if number % 4 == 3 else self._house.alice
+            client = Client(self._house, self._script(random.choice(CHATS), key), key=key, person=person)
+            self.clients.append(client)
+            client.join()
+            at += 1
+            self._over.wait(random.uniform(0, 2 * PAUSE_SECONDS))
+
+    def _script(self, tools: list[str], key: str) -> str:
+        return "\n".join(self._line(tool, f"{key}-{place}") for place, tool in enumerate(tools))
+
+    def _line(self, tool: str, name: str) -> str:
+        if tool in (EFFECT, LOOKUP):
+            return f'call: {tool} {{"url": "{self._remote.url}/{name}"}}'
+        if tool == NOTE:
+            return f'call: {tool} {{"title": "{name}", "seconds": {random.uniform(0, 0.1):.3f}}}'
+        return THEN if tool == THEN else f"call: {tool} {{}}"

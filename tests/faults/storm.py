@@ -1,0 +1,58 @@
+"""A load, one kind of fault again and again, and what became of all of it."""
+
+import time
+from dataclasses import dataclass
+
+from tests.faults.house import House
+from tests.faults.injections import Fault
+from tests.faults.invariants import FINAL_CALL, FINAL_RUN, Findings, look
+from tests.faults.load import Load
+from tests.faults.remote import Remote
+
+# The longest that a remote of the load takes to answer.
+REMOTE_SECONDS = 0.2
+FINAL = [*FINAL_CALL, *FINAL_RUN]
+_UNDER_WAY = "SELECT count(*) AS n FROM tool_calls WHERE status IN ('claimed', 'running')"
+# What was open at a moment: how much of it still is, and when the last of the rest came to its end.
+_OPEN_AT = """
+    SELECT count(*) FILTER (WHERE ended IS NULL) AS open, max(ended) AS last FROM (
+        SELECT min(at) AS began, max(at) FILTER (WHERE after = ANY(%s)) AS ended FROM fault_journal
+        WHERE "table" IN ('tool_calls', 'runs') GROUP BY "table", id) rows
+    WHERE began < to_timestamp(%s) AND (ended IS NULL OR ended > to_timestamp(%s))"""
+
+
+@dataclass
+class Outcome:
+    """What was found at a storm's end, and how many seconds each injection's recovery took."""
+
+    findings: Findings
+    recoveries: list[float]
+
+
+def storm(house: House, name: str, faults: list[Fault], pause: float | None = None) -> Outcome:
+    """Inject the faults, one after another, into a load; without `pause` each only when the last is recovered from.
+
+    Recovery is from the injection until every run and call that was open then is final.
+    """
+    remote = Remote(REMOTE_SECONDS)
+    recoveries = []
+    with Load(house, remote, name) as load:
+        house.wait_for(lambda: len(load.clients) > 20)
+        for fault in faults:
+            house.wait_for(lambda: house.rows(_UNDER_WAY)[0]["n"] > 1)
+            began = time.time()
+            fault(house)
+            if pause is None:
+                recoveries.append(_recovery(house, began))
+            else:
+                time.sleep(pause)
+        if pause is not None:
+            recoveries.append(_recovery(house, began))
+    findings = look(house, remote, load.clients)
+    remote.close()
+    return Outcome(findings, recoveries)
+
+
+def _recovery(house: House, since: float) -> float:
+    [found] = house.wait_for(lambda: [row for row in house.rows(_OPEN_AT, FINAL, since, since) if not row["open"]])
+    return max(0.0, found["last"].timestamp() - since) if found["last"] else 0.0
