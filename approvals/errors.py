@@ -1,4 +1,4 @@
-"""Why a decision is refused, as one tree. Nothing has changed when one of these is raised.
+"""Why a decision, or the change of a rule, is refused, as one tree. Nothing has changed when one of these is raised.
 
 Refused                     the answer's HTTP status, code and words
 ├── NoSuchRequest           404 not_found
@@ -9,7 +9,10 @@ Refused                     the answer's HTTP status, code and words
 ├── AlreadyVoted            409 already_voted
 ├── Expired                 410 approval_expired
 ├── InvalidArguments        400 invalid_arguments
-└── InvalidReason           400 invalid_request
+├── InvalidReason           400 invalid_request
+├── InvalidRule             400 invalid_rule
+├── NotAnOwner              403 not_an_owner
+└── NoSuchRule              404 not_found
 """
 
 from tenants.errors import Refused
@@ -96,3 +99,29 @@ class InvalidReason(Refused):
 
     def __init__(self, most: int):
         super().__init__(f"reason may have up to {most:,} characters, and no control characters.", "reason")
+
+
+class InvalidRule(Refused):
+    """A rule that cannot be, or that would do what its author can hardly have meant."""
+
+    code = "invalid_rule"
+
+
+class NotAnOwner(Refused):
+    """Only an owner of the tenant answers for a rule that approves, superusers included."""
+
+    status = 403
+    code = "not_an_owner"
+
+    def __init__(self) -> None:
+        super().__init__("Only an owner of this tenant can answer for a rule that approves calls.")
+
+
+class NoSuchRule(Refused):
+    """The tenant has no such rule."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, rule_id: object):
+        super().__init__(f"There is no approval rule {rule_id}.")

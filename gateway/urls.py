@@ -9,7 +9,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from approvals import pages as approval_pages
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
-from gateway.api import approvals, chat, conversations, history, problems, tools
+from gateway.api import approval_rules, approvals, chat, conversations, history, problems, tools
 from tenants import pages as tenant_pages
 
 # Swagger UI sets styles on its own elements.
@@ -33,6 +33,9 @@ api = [
     path("approvals/<uuid:id>/approve/", approvals.ApproveView.as_view()),
     path("approvals/<uuid:id>/deny/", approvals.DenyView.as_view()),
     path("approvals/<uuid:id>/cancel/", approvals.CancelView.as_view()),
+    path("approval-rules/", approval_rules.RuleListView.as_view()),
+    path("approval-rules/dry-run/", approval_rules.RuleDryRunView.as_view()),
+    path("approval-rules/<uuid:id>/", approval_rules.RuleDetailView.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.chat, name="chat"),

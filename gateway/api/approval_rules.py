@@ -1,0 +1,113 @@
+"""Approval rules over REST: `/api/v1/approval-rules/`."""
+
+import uuid
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend, FilterSet
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from approvals import dry_run, parsing, rule_changes, rulebook
+from approvals.models import ApprovalRule
+from approvals.rule_changes import NewRule
+from gateway.api import rule_serializers as shapes
+from gateway.api.pagination import Pages
+from gateway.api.schema import ProblemSchema
+from gateway.errors import InvalidRequest
+from tenants.views import WithinTenant
+from tools.arguments import shown
+
+
+class RuleFilter(FilterSet):
+    """`?tool=&effect=&enabled=`."""
+
+    tool = django_filters.CharFilter("tool_name")
+    effect = django_filters.ChoiceFilter(choices=ApprovalRule.Effect.choices)
+    enabled = django_filters.BooleanFilter()
+
+    class Meta:
+        model = ApprovalRule
+        fields: list[str] = []
+
+
+class _Newest(Pages):
+    ordering = "-created_at"
+
+
+class _Rules(WithinTenant, generics.GenericAPIView[ApprovalRule]):
+    """The tenant's rules: approvers and auditors read them, owners make and change them."""
+
+    schema = ProblemSchema()
+    serializer_class = shapes.Rule
+    pagination_class = _Newest
+    lookup_field = "id"
+    queryset = ApprovalRule.objects.none()
+
+    @property
+    def scope(self) -> str:  # type: ignore[override]
+        """What the request asks for."""
+        return "approvals:read" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
+
+    def get_queryset(self) -> QuerySet[ApprovalRule]:
+        """Row-level security hides other tenants."""
+        return super().get_queryset() if getattr(self, "swagger_fake_view", False) else rulebook.visible()
+
+    def given(self, shape: type[serializers.Serializer[Any]]) -> Any:
+        """The body in that shape. A name that is not known is refused: misspelt, it would leave a rule too wide."""
+        given = parsing.read(self.request._request.read(parsing.MAX_BYTES + 1))
+        for name in given:
+            if name not in shape().fields:
+                raise InvalidRequest(f"{shown(name)} is not known here, or cannot be changed.", shown(name))
+        read = shape(data=given)
+        read.is_valid(raise_exception=True)
+        return read
+
+    def wanted(self) -> NewRule:
+        """The rule in the body; who may not approve a call by this key may make no rule that does."""
+        wanted: NewRule = self.given(shapes.RuleRequest).wanted()
+        if wanted.approves and "approvals:decide" not in self.principal.scopes:
+            raise PermissionDenied("A rule that approves needs the scope approvals:decide.")
+        return wanted
+
+    def found(self, rule_id: uuid.UUID) -> dict[str, Any]:
+        """A rule as it is shown."""
+        return rulebook.body(rulebook.visible().get(id=rule_id))
+
+
+class RuleListView(_Rules, generics.ListAPIView[ApprovalRule]):
+    """Rules, newest first; a new one."""
+
+    filterset_class = RuleFilter
+    filter_backends = [DjangoFilterBackend]
+
+    @extend_schema(operation_id="approval_rule_create", request=shapes.RuleRequest, responses={201: shapes.Rule})
+    def post(self, request: Request) -> Response:
+        """Make a rule; it is in force at once, and `warnings` says what its author should know of it."""
+        rule, warnings = rule_changes.add(self.principal.tenant_id, self.principal.user_id, self.wanted())
+        return Response({**self.found(rule.id), "warnings": warnings}, 201)
+
+
+class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
+    """One rule; switch it off, or change its name, uses or expiry."""
+
+    @extend_schema(operation_id="approval_rule_change", request=shapes.RuleChange, responses=shapes.Rule)
+    def patch(self, request: Request, id: uuid.UUID) -> Response:
+        """Change a rule, and answer for it from now on."""
+        changes = dict(self.given(shapes.RuleChange).validated_data)
+        rule_changes.change(self.principal.tenant_id, self.principal.user_id, id, changes)
+        return Response(self.found(id))
+
+
+class RuleDryRunView(_Rules):
+    """Try a rule before it is made."""
+
+    @extend_schema(operation_id="approval_rule_dry_run", request=shapes.RuleRequest, responses=shapes.DryRun)
+    def post(self, request: Request) -> Response:
+        """What the rule would have done with the tool's calls of the last 30 days; nothing is saved."""
+        rule, warnings = rule_changes.check(self.principal.tenant_id, self.principal.user_id, self.wanted())
+        return Response({**dry_run.run(rule).body(), "warnings": warnings})
