@@ -26,6 +26,12 @@ def decide(stack: Stack, person: Person, request: uuid.UUID, verdict: str, **bod
     return httpx.post(f"{stack.url}{PATH}{request}/{verdict}/", json=body, headers=person.headers, timeout=60)
 
 
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code of an answer that is a problem."""
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    return answer.status_code, answer.json()["code"]
+
+
 def overdue(request: uuid.UUID) -> None:
     """Let the time of a request be over."""
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:

@@ -14,6 +14,7 @@ from tests.people import Person
 from tools.registry import registry
 
 INPUT = {"title": "Milk", "content": "Two litres"}
+EDITED = {"title": "Milk", "content": "Three litres", "tags": ["shop"]}
 
 
 def held(person: Person, tool_name: str = "save_note", **more: Any) -> uuid.UUID:
