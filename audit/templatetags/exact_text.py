@@ -26,6 +26,7 @@ MOST_LINES = 4
 LONG = 1500
 END = 120
 
+_NONE = SafeString()
 _INKED = re.compile("([!-~]+)")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]")
 _NAMES = {" ": ("space", "spaces"), "\n": ("line break", "line breaks"), "\t": ("tab", "tabs")}
@@ -49,8 +50,8 @@ class Change:
     name: SafeString
     before: SafeString | None
     after: SafeString | None
-    start: SafeString = SafeString()
-    rest: SafeString = SafeString()
+    start: SafeString = _NONE
+    rest: SafeString = _NONE
 
 
 @register.filter

@@ -23,4 +23,5 @@ export function relative(seconds) {
   return WORDS.format(Math.trunc(seconds / size), unit);
 }
 
+tick(document);
 setInterval(() => tick(document), EVERY);

@@ -4,7 +4,6 @@ import { bulk } from "./approvals-bulk.js";
 import { announce, decide, dress, nextAfter, replace } from "./approvals-cards.js";
 import { preview } from "./approvals-edit.js";
 import { watch } from "./approvals-live.js";
-import { tick } from "./approvals-times.js";
 
 const queue = document.getElementById("queue");
 const title = document.title;
@@ -15,7 +14,6 @@ document.addEventListener("pointerdown", () => (byKeyboard = false), true);
 
 queue.querySelectorAll(".request").forEach(dress);
 count(document);
-tick(document);
 bulk(queue);
 if (queue.dataset.live) watch({ refresh, onState });
 
@@ -61,7 +59,8 @@ queue.addEventListener("keydown", (event) => {
 /** Bring the cards to what the server's own page says; what has left it is asked for by itself. */
 async function refresh() {
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (response.redirected) location.reload();
+  // Logged out, or no longer an approver: the whole page says so better.
+  if (response.redirected || response.status === 403) location.reload();
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const theirs = new Map([...page.querySelectorAll(".request")].map((card) => [card.dataset.id, card]));
@@ -82,7 +81,6 @@ async function refresh() {
   const more = page.querySelector(".more-row");
   if (more && !document.querySelector(".more-row")) queue.after(more);
   count(page);
-  tick(queue);
 }
 
 async function gone(card) {

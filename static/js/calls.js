@@ -1,5 +1,6 @@
 // A tool call as a card: what it is, how it stands, and on unfolding all that the page knows of it.
 
+import { tick } from "./approvals-times.js";
 import { element, icon, notice } from "./dom.js";
 import { visible } from "./text.js";
 
@@ -14,9 +15,12 @@ export class CallCard {
   #display = element("span", { "class": "display", "dir": "auto" });
   #state = element("span", { "class": "state" });
   #inside = element("div", { "class": "inside" });
+  #onWithdraw;
 
-  constructor(words) {
+  /** `onWithdraw` is called with the id of the approval that the call waits for. */
+  constructor(words, onWithdraw) {
     this.#words = words;
+    this.#onWithdraw = onWithdraw;
     const chevron = icon("chevron");
     chevron.classList.add("chevron");
     const names = element("span", {}, this.#name, this.#display);
@@ -29,9 +33,15 @@ export class CallCard {
     this.element.addEventListener("toggle", () => this.#unfold());
   }
 
-  /** Show the call as it stands now; `call` is the contract's object. */
+  /** Show the call as it stands now; `call` is the contract's object, with `expires_at` while it waits for a human. */
   update(call) {
+    const waited = this.waits;
     this.#call = { ...this.#call, ...call };
+    // What is asked for in one's name is shown without being asked; afterwards it folds again.
+    if (this.waits !== waited) {
+      if (waited && this.#inside.contains(document.activeElement)) this.element.firstElementChild.focus();
+      this.element.open = this.waits;
+    }
     const { tool, status, error, display, execution_time_ms: took } = this.#call;
     const [tone, symbol] = TONES[status] ?? ["busy", "busy"];
     this.element.dataset.tone = tone;
@@ -51,10 +61,34 @@ export class CallCard {
     return this.#call.status === "success" || this.#call.status === "error";
   }
 
+  /** True while a human has to decide about the call. */
+  get waits() {
+    return this.#call.status === "awaiting_approval";
+  }
+
+  #waiting() {
+    const { approval_id: approval, expires_at: expires } = this.#call;
+    const words = element("p", {}, "It has not run. An approver of your tenant decides about it");
+    if (expires) {
+      const title = `${new Date(expires).toISOString().replace("T", " ").slice(0, 19)} UTC`;
+      const left = element("time", { "datetime": expires, "data-left": "", title });
+      words.append("; it expires ", left, ", on ", element("time", { "datetime": expires, "data-clock": "", title }));
+    }
+    words.append(".");
+    const withdraw = element("button", { "class": "button", "type": "button" }, "Withdraw");
+    withdraw.addEventListener("click", async () => {
+      withdraw.disabled = true;
+      withdraw.disabled = await this.#onWithdraw(approval);
+    });
+    const told = notice("wait", "Waiting for approval", words, withdraw);
+    tick(told);
+    return told;
+  }
+
   #unfold() {
     if (!this.element.open) return;
     const { id, input, output, error, status } = this.#call;
-    const parts = [];
+    const parts = this.waits ? [this.#waiting()] : [];
     if (error) {
       const { title, meaning } = this.#words.errors[error.code] ?? { title: error.code, meaning: "" };
       const field = error.field ? [" ", element("code", {}, visible(error.field))] : [];

@@ -1,7 +1,7 @@
 // The chat page: the composer, the thread, and the run that is being answered.
 
 import { element } from "./dom.js";
-import { cancel, follow, Refused } from "./follow.js";
+import { cancel, follow, Refused, withdraw } from "./follow.js";
 import { isOpen, RunView } from "./run.js";
 import { readSide } from "./side.js";
 
@@ -16,6 +16,8 @@ const thread = find("thread");
 const runs = find("runs");
 const csrf = form.elements.csrfmiddlewaretoken.value;
 const side = readSide(document);
+
+const WAITING = "Waiting for an approval";
 
 let conversation = opened.conversation;
 /** The run being answered: {runId, stopping}, or null. */
@@ -70,7 +72,7 @@ function ask(text) {
 
 function add(question) {
   find("welcome").hidden = true;
-  const view = new RunView({ question, words, onAgain: ask });
+  const view = new RunView({ question, words, onAgain: ask, onWithdraw });
   runs.append(view.element);
   return view;
 }
@@ -82,7 +84,10 @@ async function answer(view, { message, runId }) {
   say("Working");
   view.begin();
   scrollDown(true);
-  const onConnection = (state) => say(state === "lost" ? "The connection is lost. Trying again." : "Working");
+  const onConnection = (state) => {
+    if (state === "lost") say("The connection is lost. Trying again.");
+    else say(view.resting ? WAITING : "Working");
+  };
   try {
     for await (const { event, data } of follow({ message, runId, csrf, onConnection })) {
       if (event === "run.created") began(view, data);
@@ -118,9 +123,21 @@ async function stop(runId) {
   }
 }
 
+/** Take back what waits for an approval; true when the server took it. */
+async function onWithdraw(approvalId) {
+  try {
+    await withdraw(approvalId, csrf);
+    return true;
+  } catch (error) {
+    say(error instanceof Refused ? error.message : "It could not be withdrawn. Try again.");
+    return false;
+  }
+}
+
 function tell(event, data) {
   if (event === "tool_call.running") say(`Running ${data.tool}`);
   else if (event === "tool_call.awaiting_approval") say(`${data.tool} waits for an approval`);
+  else if (event === "run.requires_action") say(WAITING);
   else if (event === "run.completed") say("");
   else if (event === "run.cancelled") say("Stopped");
   else if (event.startsWith("tool_call.")) say("Working");

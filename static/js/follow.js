@@ -26,6 +26,7 @@ export async function* follow({ message, runId, csrf, onConnection }) {
   let lastId = "";
   for (let failures = 0; ; failures += 1) {
     if (failures > 0) await pause(PAUSES[Math.min(failures, PAUSES.length) - 1]);
+    let resting = false;
     try {
       const response = runId ? await resume(runId, lastId) : await begin(message, key, csrf);
       onConnection("open");
@@ -36,6 +37,7 @@ export async function* follow({ message, runId, csrf, onConnection }) {
       }
       for await (const { id, event, data } of events(response.body)) {
         failures = 0;
+        resting = event === "run.requires_action";
         lastId = id || lastId;
         const parsed = JSON.parse(data);
         runId ||= parsed.run_id;
@@ -48,13 +50,21 @@ export async function* follow({ message, runId, csrf, onConnection }) {
         throw new Refused(0, { title: "The message was not sent", detail: "The server cannot be reached." }, null);
       }
     }
-    onConnection("lost");
+    // The stream of a message ends when a human has to decide; the run's own goes on from there.
+    if (resting) failures = -1;
+    else onConnection("lost");
   }
 }
 
 /** Asks the server to stop a run; the run's own stream says when it has. */
 export async function cancel(runId, csrf) {
   await answered(await fetch(`/api/v1/runs/${runId}/cancel`, { method: "POST", headers: { "X-CSRFToken": csrf } }));
+}
+
+/** Takes back the request for an approval; the run's own stream says what comes of it. Throws Refused. */
+export async function withdraw(approvalId, csrf) {
+  const address = `/api/v1/approvals/${encodeURIComponent(approvalId)}/cancel/`;
+  await answered(await fetch(address, { method: "POST", headers: { "X-CSRFToken": csrf } }));
 }
 
 async function begin(message, key, csrf) {

@@ -17,11 +17,15 @@ export class RunView {
   #texts = new Map();
   #cards = new Map();
   #waiting = null;
+  #resting = null;
   #drawing = 0;
+  #onWithdraw;
 
-  /** `onAgain` is called when the reader wants a failed run's question asked once more. */
-  constructor({ question, words, onAgain }) {
+  /** `onAgain` is called when the reader wants a failed run's question asked once more, `onWithdraw` with the id of an
+   * approval that is no longer wanted; it answers whether that was taken. */
+  constructor({ question, words, onAgain, onWithdraw }) {
     this.#words = words;
+    this.#onWithdraw = onWithdraw;
     this.question = question;
     this.onAgain = onAgain;
     const said = element("p", { "class": "said", "dir": "auto" }, question);
@@ -41,11 +45,46 @@ export class RunView {
 
   /** Take one event of the run's stream. */
   take(event, data) {
-    if (event === "message.delta") this.#grow(data.turn, data.text);
-    else if (event === "message.restarted") this.#restart(data.turn);
-    else if (event.startsWith("tool_call.")) this.#card(data);
+    if (event === "run.requires_action") this.#rest(data);
     else if (event.startsWith("run.") && event !== "run.created") this.#finish(data);
+    else {
+      if (event === "message.delta") this.#grow(data.turn, data.text);
+      else if (event === "message.restarted") this.#restart(data.turn);
+      else if (event.startsWith("tool_call.")) this.#card(data);
+      if (this.#resting && (event === "tool_call.running" || !this.#waits)) this.#goOn();
+    }
     this.#dots(event !== "message.delta" && this.#silent(event));
+  }
+
+  /** True while the run waits for humans, and for nothing else. */
+  get resting() {
+    return this.#resting !== null;
+  }
+
+  get #waits() {
+    return [...this.#cards.values()].some((card) => card.waits);
+  }
+
+  /** The whole body says until when each call waits. */
+  #rest(body) {
+    for (const call of body.tool_calls) {
+      const asked = body.required_action?.approvals.find((each) => each.id === call.approval_id);
+      this.#card(asked ? { ...call, expires_at: asked.expires_at } : call);
+    }
+    this.element.setAttribute("aria-busy", "false");
+    this.#resting ??= notice(
+      "calm",
+      "This answer waits for a human",
+      "It goes on by itself once somebody has decided, also while this page is closed.",
+    );
+    this.#body.append(this.#resting);
+    // Events that are replayed may be about a wait that is over.
+    if (!this.#waits) this.#goOn();
+  }
+
+  #goOn() {
+    this.#end();
+    this.begin();
   }
 
   /** From now on the answer grows. */
@@ -55,6 +94,8 @@ export class RunView {
   }
 
   #end() {
+    this.#resting?.remove();
+    this.#resting = null;
     this.element.setAttribute("aria-busy", "false");
     this.#dots(false);
   }
@@ -81,8 +122,9 @@ export class RunView {
 
   #silent(event) {
     if (event.startsWith("run.")) return event === "run.created";
+    if (this.#resting) return false;
     // A card that turns says the same as the dots.
-    return [...this.#cards.values()].every((card) => card.settled);
+    return [...this.#cards.values()].every((card) => card.settled || card.waits);
   }
 
   #prose(turn) {
@@ -116,7 +158,7 @@ export class RunView {
   #card(call) {
     let card = this.#cards.get(call.id);
     if (!card) {
-      card = new CallCard(this.#words);
+      card = new CallCard(this.#words, this.#onWithdraw);
       this.#cards.set(call.id, card);
       this.#body.append(card.element);
     }
