@@ -146,3 +146,59 @@ class ApprovalRule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.effect} {self.tool_name}: {self.name}"
+
+
+class WebhookEndpoint(models.Model):
+    """Where a tenant is told of its approvals; switched off, never deleted, so that what was sent can be explained."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    url = models.CharField(max_length=2048)
+    secret = models.TextField(editable=False, help_text="What messages are signed with, encrypted.")
+    enabled = models.BooleanField(default=True)
+    disabled_because = models.TextField(blank=True, default="", editable=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "webhook_endpoints"
+        ordering = ["tenant", "created_at"]
+        indexes = [models.Index(fields=["tenant", "enabled"], name="webhook_endpoints_enabled")]
+
+    def __str__(self) -> str:
+        return f"webhook {self.id}"
+
+
+class ApprovalNotice(models.Model):
+    """A message about an approval, to an endpoint or to a person by e-mail; written in the commit that it tells of."""
+
+    class Status(models.TextChoices):
+        """The last two are final."""
+
+        WAITING = "waiting"
+        DELIVERED = "delivered"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    request = models.ForeignKey(ApprovalRequest, on_delete=models.CASCADE, related_name="+", **TIED)
+    endpoint = models.ForeignKey(WebhookEndpoint, on_delete=models.CASCADE, null=True, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.DO_NOTHING, null=True, related_name="+", **TIED)
+    event = models.TextField(help_text="requested, approved, denied, expired or cancelled.")
+    status = models.TextField(choices=Status.choices, default=Status.WAITING)
+    attempts = models.SmallIntegerField(default=0)
+    due_at = models.DateTimeField(help_text="When it is tried next; while it is tried, when that counts as lost.")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    problem = models.TextField(default="", help_text="Why the last attempt failed.")
+
+    class Meta:
+        db_table = "approval_notices"
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["tenant", "due_at"], condition=Q(status="waiting"), name="approval_notices_of_tenant"),
+            models.Index(fields=["due_at"], condition=Q(status="waiting"), name="approval_notices_due"),
+            models.Index(fields=["finished_at"], condition=~Q(status="waiting"), name="approval_notices_over"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} {self.status}"

@@ -1,5 +1,6 @@
 """Django's settings, made from the environment; `docs/operations.md` lists every variable."""
 
+import re
 from datetime import timedelta
 from email.utils import parseaddr
 
@@ -42,6 +43,12 @@ if not ALLOWED_HOSTS:
     raise env.WrongSetting(
         "ALLOWED_HOSTS must name the hosts that Toolgate is reached by when TOOLGATE_ENV is production"
     )
+# Where people reach the pages: for links in what is sent to them.
+_host = ALLOWED_HOSTS[0].lstrip(".")
+_local = f"http://[{HOST}]:{PORT}" if ":" in HOST else f"http://{HOST}:{PORT}"
+PUBLIC_URL = (env.text("PUBLIC_URL") or (_local if DEVELOPMENT or _host == "*" else f"https://{_host}")).rstrip("/")
+if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", PUBLIC_URL):
+    raise env.WrongSetting(f"PUBLIC_URL must look like https://toolgate.example.com, not {PUBLIC_URL!r}")
 TRUSTED_PROXIES = env.words("TRUSTED_PROXIES")
 CORS_ALLOWED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
 CSRF_TRUSTED_ORIGINS = [origin for origin in CORS_ALLOWED_ORIGINS if "://" in origin]

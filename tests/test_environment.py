@@ -42,6 +42,7 @@ def refusal(**environment: str) -> str:
     return done.stderr.strip()
 
 
+PRODUCTION = {"TOOLGATE_ENV": "production", "SECRET_KEY": "x" * 50, "TOOLGATE_ENCRYPTION_KEYS": "0" * 64}
 MAIL = ("EMAIL_PORT", "EMAIL_USE_TLS", "EMAIL_USE_SSL")
 
 
@@ -68,6 +69,19 @@ def test_the_password_of_the_mail_server_may_be_in_a_file(tmp_path: Path) -> Non
     assert read("EMAIL_HOST_PASSWORD", "DEFAULT_FROM_EMAIL", **environment) == ["from a file", "gate@corp.example"]
 
 
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"HOST": "127.0.0.1", "PORT": "8123"}, "http://127.0.0.1:8123"),
+        ({"HOST": "::1", "PORT": "8123"}, "http://[::1]:8123"),
+        ({"PUBLIC_URL": "https://gate.example/toolgate/"}, "https://gate.example/toolgate"),
+        ({**PRODUCTION, "ALLOWED_HOSTS": ".gate.example,other.example"}, "https://gate.example"),
+    ],
+)
+def test_links_lead_to_where_people_reach_the_pages(environment: dict[str, str], url: str) -> None:
+    assert read("PUBLIC_URL", **environment) == [url]
+
+
 def test_private_places_are_allowed_by_name_address_and_network() -> None:
     given = "Intern.Example, 10.0.0.0/8,fd00::/8,127.0.0.1"
     [[hosts, networks]] = read("TOOLGATE_EGRESS_ALLOW", TOOLGATE_EGRESS_ALLOW=given)
@@ -78,6 +92,7 @@ def test_private_places_are_allowed_by_name_address_and_network() -> None:
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
+        ({"PUBLIC_URL": "gate.example"}, "PUBLIC_URL must look like https://toolgate.example.com, not 'gate.example'"),
         ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
         (
             {"TOOLGATE_EGRESS_ALLOW": "10.0.0.1/8"},

@@ -9,8 +9,11 @@ import smtplib
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from email.utils import parseaddr
 from threading import Lock
+from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
@@ -21,6 +24,11 @@ from tools.errors import ToolError, ToolExecutionError, ToolTimeout, ToolValidat
 _THREADS = ThreadPoolExecutor(16, thread_name_prefix="mail")
 _UNKNOWN = "the e-mail may or may not have been sent"
 _NOT_SENT = "the e-mail was not sent"
+
+
+def message_id(of: UUID) -> str:
+    """The Message-ID of what is sent for a call or notice, so that an e-mail leads back to it."""
+    return f"<{of}@{parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition('@')[2]}>"
 
 
 async def send(message: EmailMessage, seconds: float) -> None:

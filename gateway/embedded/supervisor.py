@@ -94,7 +94,9 @@ class Supervisor:
         self._end_leftovers()
         self._listening = self._configuration.listen()
         self._services.start()
-        self._addresses = self._configuration.addresses(self._services.addresses())
+        # The port as it is, also where the configuration says any.
+        port = str(self._listening.getsockname()[1])
+        self._addresses = self._configuration.addresses(self._services.addresses()) | {"PORT": port}
         self._directory.write(SERVICES, self._addresses)
         self._preparing = self._child(
             self._make_preparation(self._configuration, self._addresses), on_result=self._take_tenants

@@ -1,9 +1,7 @@
 """send_email: an e-mail to one person, over the mail server that the operator configured."""
 
-from email.utils import parseaddr
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.core.mail import EmailMessage
 from django.core.mail.message import sanitize_address
 
@@ -53,8 +51,7 @@ class SendEmail(Tool):
         to: str = params["to"]
         if _as_sent(to) != to:
             raise ToolValidationError("Mail software would not send to this address as it is written.", "to")
-        # From the call's id, so that an e-mail leads back to its call.
-        message_id = f"<{ctx.call_id}@{parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition('@')[2]}>"
+        message_id = mail.message_id(ctx.call_id)
         message = EmailMessage(params["subject"], params["body"], to=[to], headers={"Message-ID": message_id})
         await mail.send(message, max(0.0, ctx.seconds - _SPARE_SECONDS))
         return ToolResult(

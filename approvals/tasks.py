@@ -1,0 +1,24 @@
+"""What a worker is told to do with approvals: messages carry ids and nothing else."""
+
+import logging
+import uuid
+from concurrent.futures import Future
+from typing import Any
+
+from celery import shared_task
+
+from approvals import deliveries
+from tools import background
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(name="approvals.deliver")
+def deliver(tenant_id: str) -> None:
+    """Deliver a tenant's notices that are due; the thread is given back at once."""
+    background.submit(deliveries.deliver(uuid.UUID(tenant_id))).add_done_callback(_report)
+
+
+def _report(done: Future[Any]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.error("notices left to the sweeper", exc_info=error)
