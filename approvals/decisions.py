@@ -21,7 +21,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from approvals import edits, live
+from approvals import edits, news
 from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
@@ -33,6 +33,8 @@ from approvals.errors import (
     NotYours,
     OwnRequest,
 )
+from approvals.news import News
+from approvals.notices import Event
 from audit import recorder
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
@@ -91,7 +93,7 @@ async def approve(decider: Decider, request_id: uuid.UUID, *, reason: str = "", 
     `approvals.errors.Refused` but NotYours.
     """
 
-    async def decide(connection: Connection, request: Row, call: Row) -> Row:
+    async def decide(connection: Connection, request: Row, call: Row) -> News:
         edit = None if arguments is None else await _edit(connection, request, call, arguments)
         asked = await connection.execute(_APPROVERS, [request["tenant_id"], request["id"], request["params_hash"]])
         approvers = {row["user_id"] for row in await asked.fetchall()}
@@ -99,7 +101,7 @@ async def approve(decider: Decider, request_id: uuid.UUID, *, reason: str = "", 
             raise AlreadyVoted
         decision = await _record(connection, decider, request, call, "approve", reason, edit)
         if len(approvers) + 1 < request["approvals_needed"]:
-            return request
+            return News([request])
         moment = decision["created_at"]
         return await _end(connection, request, "approved", moment, max(request["expires_at"], moment + GRACE))
 
@@ -109,7 +111,7 @@ async def approve(decider: Decider, request_id: uuid.UUID, *, reason: str = "", 
 async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "") -> Row:
     """Deny a call; the model is told the reason. Raises as `approve` does."""
 
-    async def decide(connection: Connection, request: Row, call: Row) -> Row:
+    async def decide(connection: Connection, request: Row, call: Row) -> News:
         decision = await _record(connection, decider, request, call, "deny", reason, None)
         said = f" The reason given: {reason}" if reason else ""
         failure = Failure(
@@ -155,7 +157,7 @@ async def expire(scope: Scope, request_id: uuid.UUID) -> bool:
 
 # --- the parts of a decision -----------------------------------------------------------------------------------------
 async def _decided(
-    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[Row]]
+    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[News]]
 ) -> Row:
     async with transaction(decider.scope) as connection:
         request, call = await _locked(connection, request_id)
@@ -164,20 +166,21 @@ async def _decided(
             raise NotAnApprover
         if request["user_id"] == decider.user_id:
             raise OwnRequest
-        row = await _overdue(connection, request, call) or await decide(connection, request, call)
-    return await _told(row)
+        ended = await _overdue(connection, request, call) or await decide(connection, request, call)
+    return await _told(ended)
 
 
-async def _told(row: Row) -> Row:
+async def _told(ended: News) -> Row:
     """Tell the run and the queue, and whoever came too late."""
-    await _tell(row)
+    await _tell(ended)
+    row = ended.row
     if row["status"] == "expired":
         raise Expired(row["expires_at"].isoformat(timespec="seconds"))
     return row
 
 
-async def _tell(row: Row) -> None:
-    told = [live.announce(row["tenant_id"], [row["id"]])]
+async def _tell(ended: News) -> None:
+    row, told = ended.row, [news.spread(ended)]
     if row["status"] != "pending":
         told += [hints.publish(row["run_id"]), go_on(row["tenant_id"], row["user_id"], row["run_id"])]
     await asyncio.gather(*told)
@@ -192,8 +195,8 @@ async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Row, R
     return request, call
 
 
-async def _overdue(connection: Connection, request: Row, call: Row) -> Row | None:
-    """Refuse what is decided; end what is overdue, and return its row; None when it can be decided."""
+async def _overdue(connection: Connection, request: Row, call: Row) -> News | None:
+    """Refuse what is decided; end what is overdue, and return that; None when it can be decided."""
     if request["status"] == "expired":
         raise Expired(request["expires_at"].isoformat(timespec="seconds"))
     if request["status"] != "pending":
@@ -264,9 +267,9 @@ async def _record(
 
 
 async def _end(
-    connection: Connection, request: Row, status: str, moment: datetime, usable_until: datetime | None = None
-) -> Row:
+    connection: Connection, request: Row, status: Event, moment: datetime, usable_until: datetime | None = None
+) -> News:
     ended = await connection.execute(_END, [status, moment, usable_until, request["id"]])
     row = await ended.fetchone()
     assert row is not None
-    return row
+    return await news.write(connection, [row], status)

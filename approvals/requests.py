@@ -15,6 +15,8 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from approvals import news
+from approvals.news import News
 from audit.canonical import sha256_hex
 from audit.recorder import NewCall, Place
 from tenants.scoping import Connection
@@ -43,8 +45,8 @@ _NOTE = """
 
 async def open(
     connection: Connection, place: Place, calls: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-) -> list[Row]:
-    """Ask for a human's decision about each held call; returns the requests' rows."""
+) -> News:
+    """Ask for a human's decision about each held call; `news.spread` it after the commit."""
     asked: list[Row] = []
     for call in calls:
         tool = registry().get(call.tool_name)
@@ -71,12 +73,13 @@ async def open(
         )
     async with connection.cursor() as cursor:
         await cursor.executemany(_OPEN, [row | {"context": Jsonb(row["context"])} for row in asked])
-    return asked
+    return await news.write(connection, asked, "requested")
 
 
-async def withdraw(connection: Connection, run_id: uuid.UUID) -> list[Row]:
-    """Cancel what the run waits for, and take note of what was decided; returns the rows of both."""
-    return await (await connection.execute(_WITHDRAW, [run_id])).fetchall()
+async def withdraw(connection: Connection, run_id: uuid.UUID) -> News:
+    """Cancel what the run waits for, and take note of what was decided; `news.spread` it after the commit."""
+    rows = await (await connection.execute(_WITHDRAW, [run_id])).fetchall()
+    return await news.write(connection, [row for row in rows if row["status"] == "cancelled"], "cancelled")
 
 
 async def take(connection: Connection, request_id: uuid.UUID) -> Row | None:

@@ -4,7 +4,8 @@ import asyncio
 import uuid
 from collections import Counter
 
-from approvals import gates, live, requests, resumption, rights, rules
+from approvals import gates, news, requests, resumption, rights, rules
+from approvals.news import News
 from approvals.rights import Rights
 from approvals.rules import RulesExhausted
 from audit import recorder
@@ -24,7 +25,7 @@ async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None
     """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others."""
     row = it.view.row
     place = Place(*it.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
-    asked: list[Row] = []
+    asked = News([])
     while True:
         known = it.known or await _rights(it)
         judged = await _judged(it, answer, known)
@@ -56,8 +57,7 @@ async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None
         break
     advance(it.view, fresh)
     await _dispatch(it, turn, queued)
-    if asked:
-        await live.announce(it.scope.tenant_id, [request["id"] for request in asked])
+    await news.spread(asked)
 
 
 async def _judged(it: Drive, answer: Answer, known: Rights) -> list[NewCall]:

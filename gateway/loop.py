@@ -14,7 +14,8 @@ from functools import cache
 
 from django.conf import settings
 
-from approvals import live, requests, rights
+from approvals import news, requests, rights
+from approvals.news import News
 from audit import recorder
 from audit.recorder import Failure
 from gateway import calls, prompts, records
@@ -160,15 +161,14 @@ def _storable(text: str) -> str:
 async def end(it: Drive, values: Row) -> None:
     """End the run; calls that nobody has begun are withdrawn in the same transaction."""
     stopped = Failure("cancelled", "The run ended before this call began.", display="The run ended before it began.")
-    asked: list[Row] = []
+    withdrawn = News([])
     async with transaction(it.scope) as connection:
         row = await records.finish(connection, it.view.row, values)
         if row is not None and it.view.turns:
-            asked = await requests.withdraw(connection, it.view.id)
+            withdrawn = await requests.withdraw(connection, it.view.id)
             await recorder.withdraw(connection, it.view.id, stopped)
             for turn in it.view.turns:
                 if not calls.at_rest(turn):
                     turn.calls = await records.calls(connection, it.view.id, turn.number)
     advance(it.view, row)
-    if asked:
-        await live.announce(it.scope.tenant_id, [request["id"] for request in asked])
+    await news.spread(withdrawn)

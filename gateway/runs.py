@@ -16,7 +16,8 @@ from typing import Any
 import psycopg
 from django.conf import settings
 
-from approvals import live, requests, rights
+from approvals import news, requests, rights
+from approvals.news import News
 from audit import recorder
 from audit.recorder import Failure
 from gateway import loop, metrics, prompts, records
@@ -294,16 +295,15 @@ async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
-    asked: list[Row] = []
+    withdrawn = News([])
     async with transaction(scope) as connection:
         if await records.cancel(connection, run_id, scope.user_id) is not None:
-            asked = await requests.withdraw(connection, run_id)
+            withdrawn = await requests.withdraw(connection, run_id)
             await recorder.withdraw(connection, run_id, stopped)
     if run_id in _drives:
         task = _drives[run_id][1]
         task.cancel()
         await asyncio.wait([task])
     await hints.publish(run_id)
-    if asked:
-        await live.announce(scope.tenant_id, [request["id"] for request in asked])
+    await news.spread(withdrawn)
     return await look(scope, run_id)

@@ -9,7 +9,7 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from approvals import decisions
+from approvals import decisions, notices
 from audit import recorder
 from audit.recorder import Failure, Outcome
 from tenants import scoping
@@ -69,6 +69,7 @@ async def sweep() -> dict[str, int]:
         "driverless_runs": len(driverless),
         "overdue_approvals": len(overdue),
         "unnoted_decisions": len(unnoted),
+        "tenants_to_notify": await notices.send_due(),
     }
     if any(found.values()):
         log.info("swept", extra=found)
@@ -118,3 +119,4 @@ async def tidy() -> None:
     await scoping.fetch("SELECT make_tool_call_partitions(%s)", [MONTHS_AHEAD], login="system")
     await scoping.fetch(_FORGET_KEYS, login="system")
     await scoping.fetch(_DROP_SESSIONS, login="system")
+    await notices.forget_old()
