@@ -285,6 +285,8 @@ LOGGING = {
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "aiohttp")},
         "django.request": {"level": "ERROR"},
+        # With a traceback a second it would tell that Redis is away, which /readyz tells too.
+        "channels_redis": {"level": "CRITICAL"},
     },
 }
 
