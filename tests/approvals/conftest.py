@@ -1,0 +1,39 @@
+"""Who notices go to: a receiver of webhooks and a mail server, both allowed to be reached."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.approvals.receiver import Receiver
+    from tests.smtp import MailServer
+
+PUBLIC_URL = "https://gate.example"
+
+
+@pytest.fixture
+async def receiver() -> "AsyncIterator[Receiver]":
+    """A receiver of webhooks, reached although it is here."""
+    from django.test import override_settings
+
+    from tests.approvals.outbox import serve
+    from tests.approvals.receiver import HERE, Receiver
+
+    receiver = Receiver()
+    runner = await serve(receiver)
+    with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), (HERE,)), PUBLIC_URL=PUBLIC_URL):
+        yield receiver
+    receiver.released.set()
+    await runner.cleanup()
+
+
+@pytest.fixture
+def mail() -> "Iterator[MailServer]":
+    """The operator's mail server."""
+    from django.test import override_settings
+
+    from tests.smtp import MailServer
+
+    with MailServer() as server, override_settings(**server.settings, PUBLIC_URL=PUBLIC_URL):
+        yield server

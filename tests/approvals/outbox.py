@@ -1,0 +1,59 @@
+"""Events that people are told of, and the rows that tell them."""
+
+import asyncio
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+from aiohttp import web
+from django.conf import settings
+
+from approvals import notices
+from tenants.scoping import transaction
+from tests.approvals.receiver import Receiver
+from tests.approvals.requests import held
+from tests.database import rows
+from tests.people import Cast, Person
+
+
+async def serve(receiver: Receiver) -> web.AppRunner:
+    """Let a receiver listen."""
+    app = web.Application()
+    app.router.add_post("/{path:.*}", receiver.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    receiver.port = runner.addresses[0][1]
+    return runner
+
+
+def address(*people: Person) -> None:
+    """Give people an e-mail address."""
+    for person in people:
+        owner("UPDATE users SET email = username || '@example.com' WHERE id = %s", person.scope.user_id)
+
+
+async def happen(person: Person, event: notices.Event = "requested", **more: Any) -> uuid.UUID:
+    """An event to a fresh request of the person's, committed; the request's id."""
+    request_id = await asyncio.to_thread(held, person, **more)
+    async with transaction(person.scope) as connection:
+        await notices.add(connection, {"id": request_id, "tenant_id": person.scope.tenant_id}, event)
+    return request_id
+
+
+def outbox(cast: Cast) -> list[dict[str, Any]]:
+    """The tenant's notices, oldest first."""
+    return rows("SELECT * FROM approval_notices WHERE tenant_id = %(t)s ORDER BY created_at", t=cast.id)
+
+
+def owner(statement: str, *values: object) -> None:
+    """A change that only the database's owner could make."""
+    with psycopg.connect(settings.DATABASE_URLS["owner"]) as connection:
+        connection.execute(statement.encode(), values)
+
+
+def make_due(cast: Cast, ago: timedelta = timedelta()) -> None:
+    """As if the pause, and `ago` before it, had passed."""
+    owner("UPDATE approval_notices SET due_at = now(), created_at = created_at - %s WHERE tenant_id = %s", ago, cast.id)
