@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import arrows, journal
+from tests.faults import arrows, journal, report
 from tests.faults.house import House
 from tests.faults.remote import Remote
 
@@ -24,3 +24,11 @@ def remote() -> Iterator[Remote]:
     counting = Remote()
     yield counting
     counting.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the storms found."""
+    reports = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
+    lines = [value for each in reports if each.when == "call" for name, value in each.user_properties if name == "storm"]
+    for line in report.table(lines):
+        terminalreporter.write_line(line)

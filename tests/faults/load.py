@@ -2,6 +2,7 @@
 
 import random
 import threading
+import uuid
 from types import TracebackType
 from typing import Self
 
@@ -22,14 +23,14 @@ CHATS = (
 
 
 class Load:
-    """Clients of two tenants that chat one chat after another: `with Load(house, remote, "name") as load: …`.
+    """Clients of two tenants that chat one chat after another: `with Load(house, remote) as load: …`.
 
     At the end every request that was sent has been answered; `clients` has them all.
     """
 
-    def __init__(self, house: House, remote: Remote, name: str):
+    def __init__(self, house: House, remote: Remote):
         self.clients: list[Client] = []
-        self._house, self._remote, self._name = house, remote, name
+        self._house, self._remote, self._name = house, remote, uuid.uuid4().hex[:8]
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._chat, args=(number,), daemon=True) for number in range(WIDTH)]
 

@@ -29,14 +29,14 @@ class Outcome:
     recoveries: list[float]
 
 
-def storm(house: House, name: str, faults: list[Fault], pause: float | None = None) -> Outcome:
+def storm(house: House, faults: list[Fault], pause: float | None = None) -> Outcome:
     """Inject the faults, one after another, into a load; without `pause` each only when the last is recovered from.
 
     Recovery is from the injection until every run and call that was open then is final.
     """
     remote = Remote(REMOTE_SECONDS)
     recoveries = []
-    with Load(house, remote, name) as load:
+    with Load(house, remote) as load:
         house.wait_for(lambda: len(load.clients) > 20)
         for fault in faults:
             house.wait_for(lambda: house.rows(_UNDER_WAY)[0]["n"] > 1)
