@@ -33,7 +33,7 @@ from gateway.loop import Drive, RunLost
 from gateway.providers.interface import UserMessage
 from gateway.providers.registry import UnknownModel
 from gateway.view import Row, RunView, from_rows, refresh
-from gateway.waits import waits
+from gateway.waits import POLL_SECONDS, waits
 from tenants.principal import Principal
 from tenants.scoping import Connection, Scope, transaction
 from tools import hints
@@ -255,9 +255,14 @@ async def _follow(scope: Scope, view: RunView) -> None:
             else:
                 await woken.wait()
             woken.clear()
-            if not view.final:
-                with suppress(psycopg.OperationalError):
-                    refresh(view, await look(scope, view.id))
+            if view.final:
+                return
+            try:
+                refresh(view, await look(scope, view.id))
+            except psycopg.OperationalError:
+                # What was not seen may have been the last change, of which no other hint comes.
+                await asyncio.sleep(POLL_SECONDS)
+                woken.set()
 
 
 class Patience:

@@ -43,7 +43,10 @@ _UNNOTED = """
 _OVERDUE = """
     SELECT id, tenant_id, user_id FROM approval_requests WHERE status = 'pending' AND expires_at < now()
     ORDER BY expires_at LIMIT %s"""
-_LOCK_CALL = "SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now() FOR UPDATE"
+# One that somebody holds locked is being worked on.
+_LOCK_CALL = """
+    SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
+    FOR UPDATE SKIP LOCKED"""
 
 
 async def sweep() -> dict[str, int]:

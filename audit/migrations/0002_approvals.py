@@ -57,6 +57,18 @@ class Migration(migrations.Migration):
                 END IF;
                 RETURN NEW;
             END $$;
+
+            -- A row that its own worker's transaction holds locked needs no renewal, and must not keep others from theirs.
+            CREATE OR REPLACE FUNCTION renew_call_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
+                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+                WITH held AS (
+                    SELECT r.id FROM tool_calls r JOIN unnest(ids, fences) AS held (id, fence) USING (id, fence)
+                    WHERE r.status IN ('claimed', 'running')), free AS (
+                    SELECT r.id FROM tool_calls r JOIN held USING (id) FOR UPDATE OF r SKIP LOCKED), renewed AS (
+                    UPDATE tool_calls r SET lease_until = now() + make_interval(secs => seconds)
+                    FROM free WHERE r.id = free.id RETURNING r.id)
+                SELECT id FROM held
+            $$;
             """
         ),
     ]
