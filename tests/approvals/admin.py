@@ -28,6 +28,11 @@ class Admin:
             base_url=stack.url, cookies={"sessionid": session_of(person)}, follow_redirects=True, timeout=60
         )
 
+    @property
+    def cookies(self) -> httpx.Cookies:
+        """What the browser has been given."""
+        return self._client.cookies
+
     def get(self, path: str = QUEUE, **query: Any) -> httpx.Response:
         """A page."""
         return self._client.get(path, params=query)

@@ -22,9 +22,9 @@ def held(person: Person, tool_name: str = "save_note", **more: Any) -> uuid.UUID
     tool = registry().get(tool_name)
     assert tool is not None
     arguments = more.pop("input", INPUT)
-    now = datetime.now(UTC)
+    now = more.pop("created_at", datetime.now(UTC))
     request = {
-        "id": uuid7(),
+        "id": _id_at(now),
         "tenant_id": person.scope.tenant_id,
         "user_id": person.scope.user_id,
         "call_id": uuid7(),
@@ -67,3 +67,7 @@ def held(person: Person, tool_name: str = "save_note", **more: Any) -> uuid.UUID
             columns, places = ", ".join(values), ", ".join(f"%({name})s" for name in values)
             owner.execute(f"INSERT INTO {table} ({columns}) VALUES ({places})".encode(), values)
     return uuid.UUID(str(request["id"]))
+
+
+def _id_at(moment: datetime) -> uuid.UUID:
+    return uuid.UUID(int=(int(moment.timestamp() * 1000) << 80) | (uuid7().int & ((1 << 80) - 1)))
