@@ -53,6 +53,7 @@ class DecisionInline(TabularInline):
     extra = 0
     fields = readonly_fields = ("created_at", "user", "verdict", "words", "via", "changes")
     verbose_name_plural = "Decisions"
+    hide_title = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApprovalDecision]:
         """Oldest first, with names."""
@@ -98,9 +99,9 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     ordering = ("-id",)
     actions: Any = ("approve_chosen", "deny_chosen")
     inlines = (DecisionInline,)
-    change_form_outer_after_template = "admin/approvals/approvalrequest/decide.html"
+    change_form_outer_before_template = "admin/approvals/approvalrequest/decide.html"
     fieldsets = (
-        (None, {"fields": ["id", "tool", "state", "tier", "why", "tenant", "user", "agent", "given"]}),
+        (None, {"fields": ["id", "tool", "outcome", "tier", "why", "tenant", "user", "agent", "given"]}),
         ("Arguments", {"fields": ["arguments", "edited"]}),
         ("What led up to it", {"fields": ["story"]}),
         ("Time", {"fields": ["created_at", "expires_at", "decided_at", "usable_until", "used_at"]}),
@@ -158,7 +159,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
             return None
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{verdict.capitalize()} {len(chosen)} of the queue?",
+            "title": f"{verdict.capitalize()} these {len(chosen)}?",
             "opts": self.opts,
             "form": form,
             "chosen": chosen,
@@ -225,6 +226,11 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
         """The status in a word."""
         status = queue.status_of(request)
         return status, status.capitalize()
+
+    @admin.display(description="status")
+    def outcome(self, request: ApprovalRequest) -> str:
+        """The same without its colour."""
+        return queue.status_of(request).capitalize()
 
     @admin.display(description="age", ordering="-id")
     def age(self, request: ApprovalRequest) -> str:
