@@ -12,10 +12,13 @@ from gateway.providers import wire
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import (
     Answer,
+    Family,
+    OnOpaque,
     OnText,
     Prompt,
     PromptMessage,
     SuggestedCall,
+    SystemMessage,
     ToolMessage,
     Usage,
     UserMessage,
@@ -35,6 +38,7 @@ class AnthropicProvider:
     """An adapter to the messages API at `base_url`, by default Anthropic's own."""
 
     name = "anthropic"
+    family: Family = "anthropic"
 
     def __init__(self, api_key: str, base_url: str | None = None, *, silent_seconds: float = SILENT_SECONDS):
         client = anthropic.AsyncAnthropic(
@@ -42,7 +46,7 @@ class AnthropicProvider:
         )
         self._upstream = Upstream(self.name, anthropic, client, _RAW_INPUT)
 
-    async def ask(self, prompt: Prompt, on_text: OnText | None = None) -> Answer:
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""
         names = Names(tool.name for tool in prompt.tools)
         body = _body(prompt, names)
@@ -66,7 +70,7 @@ class AnthropicProvider:
 def _body(prompt: Prompt, names: Names) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": prompt.model,
-        "max_tokens": DEFAULT_OUTPUT_TOKENS if prompt.max_output_tokens is None else prompt.max_output_tokens,
+        "max_tokens": prompt.options.max_output_tokens or DEFAULT_OUTPUT_TOKENS,
         "messages": _messages(with_unique_ids(prompt.messages), names),
     }
     if prompt.system:
@@ -87,7 +91,7 @@ def _messages(messages: tuple[PromptMessage, ...], names: Names) -> list[dict[st
             results.append({"type": "tool_result", "tool_use_id": message.call_id, "content": message.content})
             continue
         results = None
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage | SystemMessage):
             result.append({"role": "user", "content": message.text})
             continue
         # An empty text block is refused, and so is a message without any block.

@@ -9,6 +9,8 @@ from gateway.providers import demo_rules, demo_script, demo_summary
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
+    Family,
+    OnOpaque,
     OnText,
     Prompt,
     PromptMessage,
@@ -43,9 +45,10 @@ class DemoProvider:
     """
 
     name = "offline"
+    family: Family = "demo"
     model = "demo"
 
-    async def ask(self, prompt: Prompt, on_text: OnText | None = None) -> Answer:
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Answer by rule; with `on_text` word by word."""
         answer = _answer(prompt)
         if on_text is not None:

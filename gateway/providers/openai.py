@@ -12,10 +12,13 @@ from gateway.providers import wire
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import (
     Answer,
+    Family,
+    OnOpaque,
     OnText,
     Prompt,
     PromptMessage,
     SuggestedCall,
+    SystemMessage,
     ToolMessage,
     Usage,
     UserMessage,
@@ -33,6 +36,8 @@ _FINISH_REASONS = {"length": "length", "max_tokens": "length", "content_filter":
 class OpenAIProvider:
     """An adapter to the chat completions API at `base_url`, by default OpenAI's own."""
 
+    family: Family = "openai"
+
     def __init__(
         self, api_key: str, base_url: str | None = None, name: str = "openai", *, silent_seconds: float = SILENT_SECONDS
     ):
@@ -45,7 +50,7 @@ class OpenAIProvider:
         self._limit = "max_completion_tokens" if own else "max_tokens"
         self._upstream = Upstream(name, openai, client, _RAW_ARGUMENTS)
 
-    async def ask(self, prompt: Prompt, on_text: OnText | None = None) -> Answer:
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""
         names = Names(tool.name for tool in prompt.tools)
         body = self._body(prompt, names)
@@ -73,12 +78,14 @@ class OpenAIProvider:
         body: dict[str, Any] = {"model": prompt.model, "messages": messages}
         if prompt.tools:
             body["tools"] = definitions.openai(prompt.tools, names.alias)
-        if prompt.max_output_tokens is not None:
-            body[self._limit] = prompt.max_output_tokens
+        if prompt.options.max_output_tokens is not None:
+            body[self._limit] = prompt.options.max_output_tokens
         return body
 
 
 def _message(message: PromptMessage, names: Names) -> dict[str, Any]:
+    if isinstance(message, SystemMessage):
+        return {"role": message.role, "content": message.text}
     if isinstance(message, UserMessage):
         return {"role": "user", "content": message.text}
     if isinstance(message, ToolMessage):

@@ -8,6 +8,7 @@ from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
+    Options,
     Prompt,
     SuggestedCall,
     ToolMessage,
@@ -121,7 +122,7 @@ async def test_the_prompt_is_sent_as_the_messages_api_wants_it(
 
 async def test_the_prompts_limit_of_tokens_is_sent(fake: FakeProvider, anthropic: AnthropicProvider) -> None:
     fake.json(message(TEXT))
-    await anthropic.ask(Prompt("claude", (UserMessage("hi"),), max_output_tokens=5))
+    await anthropic.ask(Prompt("claude", (UserMessage("hi"),), options=Options(max_output_tokens=5)))
     assert fake.asked[0].body["max_tokens"] == 5
 
 
