@@ -101,8 +101,8 @@ class StreamWriter(Protocol):
         ...
 
     def end(self, reply: Reply) -> bytes:
-        """What `text` has not written yet, the notice, the client's calls, the finish, usage, `toolgate`, and the end of
-        the stream."""
+        """What `text` has not written yet, the notice, the client's calls, the finish, usage, `toolgate`, and the end
+        of the stream."""
         ...
 
     def error(self, status: int, code: str, message: str) -> bytes:
