@@ -19,7 +19,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from approvals import admin_webhooks, decisions, queue  # noqa: F401 (the first registers itself)
+from approvals import admin_rules, admin_webhooks, decisions, queue  # noqa: F401 (the first two register themselves)
 from approvals.admin_filters import AgeFilter, StatusFilter, ToolFilter, UserFilter
 from approvals.decisions import MAX_REASON, Decider
 from approvals.models import ApprovalDecision, ApprovalRequest
