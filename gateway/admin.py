@@ -48,8 +48,8 @@ admin.site.unregister(Group)
 class AgentAdmin(ModelAdmin):
     """Agents: a tenant's profiles for its chats."""
 
-    list_display = ("slug", "tenant", "name", "model", "is_default")
-    list_filter = ("tenant", "is_default")
+    list_display = ("slug", "tenant", "name", "model", "max_tier", "on_refused_approval", "is_default")
+    list_filter = ("tenant", "is_default", "max_tier")
     list_select_related = ("tenant",)
     search_fields = ("slug", "name")
     autocomplete_fields = ("tenant",)
