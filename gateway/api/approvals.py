@@ -11,17 +11,21 @@ from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import generics
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import decisions, parsing, queue
 from approvals.decisions import Decider
-from approvals.errors import NoSuchRequest, NotYours
+from approvals.errors import NoSuchRequest, NotAnApprover, NotYours
 from approvals.models import ApprovalRequest
 from gateway.api import approval_serializers as shapes
 from gateway.api import problems, serializers
 from gateway.api.asynchronous import AsyncView
 from gateway.api.schema import ProblemSchema
+from tenants.permissions import HasScope
+from tenants.principal import SCOPES
 from tenants.views import WithinTenant
 
 _GONE = {(410, problems.CONTENT_TYPE): serializers.Problem}
@@ -87,12 +91,27 @@ class ApprovalListView(_Approvals, generics.ListAPIView[ApprovalRequest]):
 class ApprovalDetailView(_Approvals, generics.RetrieveAPIView[ApprovalRequest]):
     """One approval request."""
 
+    permission_classes = [IsAuthenticated]
+
+    def get_queryset(self) -> QuerySet[ApprovalRequest]:
+        """Who may not read the tenant's sees their own; another's is 404."""
+        requests = super().get_queryset()
+        if getattr(self, "swagger_fake_view", False) or "approvals:read" in self.principal.scopes:
+            return requests
+        return requests.filter(user_id=self.principal.user_id)
+
 
 class _DecidingView(AsyncView):
-    scope = "approvals:decide"
+    permission_classes = [IsAuthenticated]
 
-    async def said(self, verdict: str) -> parsing.Said:
-        """What the body holds."""
+    async def said(self, request_id: uuid.UUID, verdict: str) -> parsing.Said:
+        """What the body holds, once it is known that there is such a request and that the caller may decide."""
+        if await sync_to_async(queue.look)(self.principal, request_id) is None:
+            raise NoSuchRequest(request_id)
+        if "approvals:decide" not in SCOPES[self.principal.role]:
+            raise NotAnApprover
+        if "approvals:decide" not in self.principal.scopes:
+            raise PermissionDenied("This needs the scope approvals:decide.")
         raw = await sync_to_async(self.request._request.read)(parsing.MAX_BYTES + 1)
         return parsing.said(parsing.read(raw), verdict)
 
@@ -112,7 +131,7 @@ class ApproveView(_DecidingView):
     @extend_schema(operation_id="approval_approve", request=shapes.Approve, responses={200: shapes.Approval, **_GONE})
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Approve a call as it is, or with other `arguments`; an edit voids the approvals that others gave before."""
-        said = await self.said("approve")
+        said = await self.said(id, "approve")
         await decisions.approve(self.decider, id, reason=said.reason, arguments=said.arguments)
         return await self.answer(id)
 
@@ -123,7 +142,7 @@ class DenyView(_DecidingView):
     @extend_schema(operation_id="approval_deny", request=shapes.Deny, responses={200: shapes.Approval, **_GONE})
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Deny a call; its run goes on, and the model is told the reason."""
-        said = await self.said("deny")
+        said = await self.said(id, "deny")
         await decisions.deny(self.decider, id, reason=said.reason)
         return await self.answer(id)
 
@@ -131,7 +150,7 @@ class DenyView(_DecidingView):
 class CancelView(_DecidingView):
     """Withdraw one's own request."""
 
-    scope = "chat"
+    permission_classes = [HasScope]
 
     @extend_schema(operation_id="approval_cancel", request=None, responses={200: shapes.Approval, **_GONE})
     async def post(self, request: Request, id: uuid.UUID) -> Response:

@@ -76,7 +76,7 @@ def test_the_one_who_asked_withdraws(stack: Stack, tenant: Cast) -> None:
 @pytest.mark.parametrize("person", ["bob", "dana"])
 def test_members_and_auditors_decide_nothing(stack: Stack, tenant: Cast, person: str, verdict: str) -> None:
     request = held(tenant.alice)
-    assert refused(decide(stack, getattr(tenant, person), request, verdict)) == (403, "forbidden")
+    assert refused(decide(stack, getattr(tenant, person), request, verdict)) == (403, "not_an_approver")
     assert_untouched(request)
 
 
@@ -94,7 +94,7 @@ def test_a_superuser_decides_neither_their_own_nor_without_the_role(stack: Stack
     for person in (tenant.olga, tenant.bob):
         _make(person, is_staff=True, is_superuser=True)
     assert refused(decide(stack, tenant.olga, own, verdict)) == (403, "own_request")
-    assert refused(decide(stack, tenant.bob, others, verdict)) == (403, "forbidden")
+    assert refused(decide(stack, tenant.bob, others, verdict)) == (403, "not_an_approver")
     assert_untouched(own)
     assert_untouched(others)
 
@@ -103,7 +103,8 @@ def test_a_superuser_decides_neither_their_own_nor_without_the_role(stack: Stack
 def test_another_tenants_request_is_not_there(stack: Stack, tenant: Cast, other_tenant: Cast, verdict: str) -> None:
     foreign = held(other_tenant.alice)
     for request in (foreign, uuid.uuid4()):
-        assert refused(decide(stack, tenant.carol, request, verdict)) == (404, "not_found")
+        for person in (tenant.carol, tenant.alice, tenant.dana):
+            assert refused(decide(stack, person, request, verdict)) == (404, "not_found")
     assert_untouched(foreign)
 
 
@@ -128,7 +129,7 @@ def test_who_is_demoted_between_authentication_and_decision_decides_nothing(
 def test_who_was_demoted_or_removed_is_refused_at_the_door(stack: Stack, tenant: Cast, verdict: str) -> None:
     request = held(tenant.alice)
     _role(tenant.carol, "member")
-    assert refused(decide(stack, tenant.carol, request, verdict)) == (403, "forbidden")
+    assert refused(decide(stack, tenant.carol, request, verdict)) == (403, "not_an_approver")
     with on_login("operator"):
         Membership.objects.filter(user_id=tenant.olga.scope.user_id).delete()
     assert refused(decide(stack, tenant.olga, request, verdict)) == (401, "unauthenticated")

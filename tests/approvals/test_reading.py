@@ -31,11 +31,14 @@ def test_approvers_auditors_and_owners_read_the_tenants_requests_newest_first(
     assert listed(stack, getattr(tenant, reader)) == made[::-1]
 
 
-def test_a_member_reads_neither_the_list_nor_a_request_not_even_their_own(stack: Stack, tenant: Cast) -> None:
+def test_a_member_reads_their_own_requests_and_not_the_queue(stack: Stack, tenant: Cast) -> None:
     own = held(tenant.alice)
-    for path in (PATH, f"{PATH}{own}/"):
-        answer = stack.get(tenant.alice, path)
-        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    answer = stack.get(tenant.alice, f"{PATH}{own}/")
+    assert (answer.status_code, answer.json()["mine"], answer.json()["decidable"]) == (200, True, False)
+    answer = stack.get(tenant.bob, f"{PATH}{own}/")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    answer = stack.get(tenant.alice, PATH)
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
 def test_a_key_that_was_narrowed_reads_and_decides_no_more_than_its_scopes_say(stack: Stack, tenant: Cast) -> None:
@@ -57,6 +60,7 @@ def test_another_tenants_requests_are_not_there(stack: Stack, tenant: Cast, othe
     for reader in (tenant.carol, tenant.dana, tenant.olga):
         assert listed(stack, reader) == []
         assert listed(stack, reader, user=str(other_tenant.alice.scope.user_id)) == []
+    for reader in (tenant.carol, tenant.dana, tenant.olga, tenant.bob):
         for request in (foreign, uuid7()):
             answer = stack.get(reader, f"{PATH}{request}/")
             assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
