@@ -98,6 +98,7 @@ class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
     @extend_schema(operation_id="approval_rule_change", request=shapes.RuleChange, responses=shapes.Rule)
     def patch(self, request: Request, id: uuid.UUID) -> Response:
         """Change a rule, and answer for it from now on."""
+        self.get_object()
         changes = dict(self.given(shapes.RuleChange).validated_data)
         rule_changes.change(self.principal.tenant_id, self.principal.user_id, id, changes)
         return Response(self.found(id))

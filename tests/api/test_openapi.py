@@ -29,6 +29,8 @@ OPERATIONS = [
     ("GET", "/api/v1/tool-calls/"), ("GET", "/api/v1/tool-calls/{id}/"), ("GET", "/api/v1/tool-calls/{id}/receipt/"),
     ("GET", "/api/v1/approvals/"), ("GET", "/api/v1/approvals/{id}/"), ("POST", "/api/v1/approvals/{id}/approve/"),
     ("POST", "/api/v1/approvals/{id}/deny/"), ("POST", "/api/v1/approvals/{id}/cancel/"),
+    ("GET", "/api/v1/approval-rules/"), ("POST", "/api/v1/approval-rules/"), ("GET", "/api/v1/approval-rules/{id}/"),
+    ("PATCH", "/api/v1/approval-rules/{id}/"), ("POST", "/api/v1/approval-rules/dry-run/"),
 ]  # fmt: skip
 
 
