@@ -56,11 +56,17 @@ class SuggestedCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """What the application tells the model, at its place in the transcript; `role` is system or developer."""
+    """What the application tells the model, at its place in the transcript; `role` is system or developer.
+
+    `extra` of each kind of message are its other fields, such as the speaker's name: its own `family` gets them as they
+    were, and any other goes without.
+    """
 
     text: str
     role: Literal["system", "developer"] = "system"
     parts: tuple[Part, ...] = ()
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class UserMessage:
 
     text: str
     parts: tuple[Part, ...] = ()
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +86,8 @@ class AssistantMessage:
     text: str
     calls: tuple[SuggestedCall, ...] = ()
     opaque: tuple[Opaque, ...] = ()
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,8 @@ class ToolMessage:
     content: str
     parts: tuple[Part, ...] = ()
     is_error: bool = False
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 PromptMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage

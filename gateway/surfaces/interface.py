@@ -28,7 +28,8 @@ class ClientRequest:
     """What a client asks over a compatible API, in no dialect.
 
     `messages` is the whole transcript as the client sends it, system messages at their place. `previous` is the
-    response that a client goes on from (Responses), `approvals` what it says to approval requests: id → (yes, reason).
+    response that a client goes on from (Responses), `approvals` what it says to approval requests: id → [yes, reason].
+    `echo` is what the surface wants to know again when it answers, as JSON; it comes back in `Reply.echo`.
     """
 
     model: str
@@ -38,7 +39,8 @@ class ClientRequest:
     stream: bool = False
     include_usage: bool = False
     previous: str | None = None
-    approvals: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    approvals: dict[str, list[Any]] = field(default_factory=dict)
+    echo: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class Reply:
     pending: tuple[dict[str, Any], ...] = ()
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    echo: dict[str, Any] = field(default_factory=dict)
 
 
 class StreamWriter(Protocol):
