@@ -10,7 +10,9 @@ FATES = ("rolled back", "committed")
 EFFECT = 'call: slow_effect {{"url": "{url}/{name}"}}'
 HELD_EFFECT = 'call: slow_effect {{"url": "{url}/held/{name}"}}'
 REFUSED_EFFECT = 'call: slow_effect {{"url": "{url}/refused/{name}"}}'
+GUARDED_EFFECT = 'call: guarded_effect {{"url": "{url}/{name}"}}'
 LOOKUP = 'call: slow_lookup {{"url": "{url}/{name}"}}'
+HELD_LOOKUP = 'call: slow_lookup {{"url": "{url}/held/{name}"}}'
 LATE_LOOKUP = 'call: slow_lookup {{"url": "{url}/late/{name}"}}'
 NOTE = 'call: slow_note {{"title": "{name}"}}'
 SECOND = '\ncall: slow_note {{"title": "{name} second"}}'
@@ -27,19 +29,31 @@ class Ending:
 
 @dataclass(frozen=True)
 class Case:
-    """An arrow, and the chat whose run takes it; `endings` by fate."""
+    """An arrow, and the chat whose run takes it; `endings` by fate.
+
+    `cancels`: its user cancels the run during the call; `verdict`: what comes of its approval request (see Humans).
+    """
 
     arrow: Arrow
     content: str
     endings: dict[str, Ending]
     chat: dict[str, Any] = field(default_factory=dict)
     cancels: bool = False
+    verdict: str = ""
 
     @property
     def name(self) -> str:
         """What it is called in a test's report."""
-        tool = self.content.partition("slow_")[2].partition(" ")[0]
-        return f"{self.arrow[0]}: {self.arrow[1] or 'new'} -> {self.arrow[2]} {tool}".strip()
+        return f"{self.arrow[0]} {self.arrow[1] or 'new'} -> {self.arrow[2]}: {self.content.split()[1:2]}"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Cases that the process `killed` is in the middle of at once; `lost`: what is killed before, to bring it there."""
+
+    cases: list[Case]
+    killed: str
+    lost: str = ""
 
 
 def _either(ending: Ending) -> dict[str, Ending]:
@@ -97,3 +111,67 @@ WORKER = [
     Case(("tool_calls", "running", "success"), LOOKUP, _one("success 2", "success 1", (2, 1))),
     Case(("tool_calls", "running", "queued"), LATE_LOOKUP, _one("success 2", "success 2", (2, 2))),
 ]
+
+SWEEPER = [
+    Case(("tool_calls", "claimed", "queued"), NOTE[:-2] + ', "seconds": 2}}', _either(Ending(("success 2",)))),
+    Case(("tool_calls", "running", "queued"), HELD_LOOKUP, _either(Ending(("success 2",), 2))),
+    Case(("tool_calls", "running", "error"), HELD_EFFECT, _either(Ending(("outcome_unknown 1",)))),
+]
+
+TAKING_OVER = [
+    Case(("runs", "in_progress", "in_progress"), HELD_EFFECT, _either(Ending(("success 1",)))),
+    Case(("runs", "in_progress", "completed"), HELD_EFFECT, _either(Ending(("success 1",)))),
+    Case(("tool_calls", "proposed", "queued"), HELD_EFFECT + SECOND, _either(Ending(("success 1", "success 1"), 2))),
+]
+
+_DONE = _either(Ending(("success 1",)))
+DECIDED = [
+    Case(("tool_calls", None, "awaiting_approval"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(("approval_requests", None, "pending"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(("runs", "in_progress", "requires_action"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(("approval_requests", "pending", "approved"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(
+        ("approval_requests", "pending", "denied"),
+        GUARDED_EFFECT,
+        _either(Ending(("approval_denied 0",), 0)),
+        verdict="deny",
+    ),
+    Case(
+        ("tool_calls", "awaiting_approval", "error"),
+        GUARDED_EFFECT,
+        _either(Ending(("approval_denied 0",), 0)),
+        verdict="deny",
+    ),
+    Case(
+        ("approval_requests", "pending", "cancelled"),
+        GUARDED_EFFECT,
+        _either(Ending(("cancelled 0",), 0)),
+        verdict="cancel",
+    ),
+    Case(
+        ("runs", "requires_action", "cancelled"),
+        GUARDED_EFFECT,
+        _either(Ending(("cancelled 0",), 0, run="cancelled")),
+        verdict="end",
+    ),
+]
+
+RESUMED = [
+    Case(("runs", "requires_action", "in_progress"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(("tool_calls", "awaiting_approval", "queued"), GUARDED_EFFECT, _DONE, verdict="approve"),
+    Case(
+        ("approval_requests", "pending", "expired"),
+        GUARDED_EFFECT,
+        _either(Ending(("approval_expired 0",), 0)),
+        verdict="expire",
+    ),
+]
+
+BATCHES = {
+    "web": Batch(WEB, "web"),
+    "worker": Batch(WORKER, "worker"),
+    "sweeper": Batch(SWEEPER, "worker", lost="worker"),
+    "taking over": Batch(TAKING_OVER, "worker", lost="web"),
+    "decided": Batch(DECIDED, "web"),
+    "resumed": Batch(RESUMED, "worker"),
+}

@@ -8,8 +8,8 @@ import httpx
 
 from tests.faults.house import House, Member
 
-# What says that the same request may succeed later: nothing is known yet of what became of it.
-AGAIN = {503}
+# What says to ask the same again later: nothing is known yet of what became of it, or a human has to decide first.
+AGAIN = {202, 503}
 PAUSE_SECONDS = 0.2
 
 

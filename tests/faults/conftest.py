@@ -29,6 +29,8 @@ def remote() -> Iterator[Remote]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what the storms found."""
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
-    lines = [value for each in reports if each.when == "call" for name, value in each.user_properties if name == "storm"]
+    lines = [
+        value for each in reports if each.when == "call" for name, value in each.user_properties if name == "storm"
+    ]
     for line in report.table(lines):
         terminalreporter.write_line(line)

@@ -27,7 +27,7 @@ LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
 # Only there to end a test that would wait for ever; no test measures by it.
 PATIENCE_SECONDS = 60
 # Agents beside the tenants' default ones: what differs from those.
-AGENTS = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 1}}
+AGENTS = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}}
 
 
 class Member:
@@ -128,6 +128,12 @@ class House:
         os.kill(service.pid, how)
         self.wait_for(lambda: not service.is_running())
         return service
+
+    def wait_working(self) -> None:
+        """Return when a chat with a call goes through: /readyz may still have heard from a worker that was killed."""
+        self.stack.wait_ready()
+        done = self.stack.chat(self.alice, 'call: slow_note {"title": "working"}').json()
+        assert [call["status"] for call in done["tool_calls"]] == ["success"]
 
     # --- looking -----------------------------------------------------------------------------------------------------
     def rows(self, query: str, *values: object) -> list[dict[str, Any]]:

@@ -1,18 +1,26 @@
 """What must hold of every call whatever was killed: none lost, none had twice, no final status changed."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from audit import ledger
 from tests.faults import journal
-from tests.faults.client import Client
+from tests.faults.client import Client, Request
 from tests.faults.house import House
 from tests.faults.remote import Remote
 
 FINAL_CALL = {"success", "error"}
 FINAL_RUN = {"completed", "incomplete", "failed", "cancelled"}
+# What a request that came to nothing has made of its call.
+_REFUSED = {"denied": "approval_denied", "expired": "approval_expired", "cancelled": "cancelled"}
+_REQUESTS = """
+    SELECT a.*, c.status AS call_status, c.error_code, c.attempt FROM approval_requests a
+    JOIN tool_calls c ON c.id = a.call_id WHERE a.run_id = ANY(%s)"""
+_NOT_IN_LEDGER = """
+    SELECT d.call_id FROM approval_decisions d JOIN tool_calls c ON c.id = d.call_id WHERE c.run_id = ANY(%s)
+    EXCEPT ALL SELECT call_id FROM ledger_entries WHERE kind = 'decided'"""
 _OF_RUNS = "WHERE run_id = ANY(%s)"
 
 
@@ -32,7 +40,9 @@ class Findings:
         return [*self.lost, *self.doubled, *self.changed, *self.others]
 
 
-def look(house: House, remote: Remote, clients: Iterable[Client]) -> Findings:
+def look(
+    house: House, remote: Remote, clients: Iterable[Client], decisions: Mapping[str, Request] | None = None
+) -> Findings:
     """Compare the rows of the clients' runs, the remote's effects, the ledger, the journal and what was answered."""
     by_key = {client.key: client for client in clients}
     runs = house.rows("SELECT * FROM runs WHERE idempotency_key = ANY(%s)", list(by_key))
@@ -44,6 +54,7 @@ def look(house: House, remote: Remote, clients: Iterable[Client]) -> Findings:
         by_run[call["run_id"]].append(call)
     _nothing_is_lost(house, found, runs, by_run, by_key)
     _effects_are_single(house, remote, found, calls)
+    _decisions_stand(house, found, ids, decisions or {})
     _final_is_final(house, found, ids)
     _ledger_is_true(house, found, calls)
     _walls_stand(house, found, runs)
@@ -99,6 +110,23 @@ def _effects_are_single(house: House, remote: Remote, found: Findings, calls: li
             found.lost.append(f"{name} {call['id']} succeeded without an effect")
 
 
+def _decisions_stand(house: House, found: Findings, ids: list[Any], decisions: Mapping[str, Request]) -> None:
+    for request in house.rows(_REQUESTS, ids):
+        number, status = request["id"], request["status"]
+        answer = decisions.get(str(number))
+        told = answer.body["status"] if answer and answer.status == 200 and "tool" in answer.body else status
+        if told != status:
+            found.changed.append(f"request {number} was answered as {told} and is {status}")
+        if status == "pending":
+            found.lost.append(f"request {number} is pending")
+        elif status == "approved" and request["call_status"] == "success" and request["used_at"] is None:
+            found.others.append(f"request {number} was never used, and its call ran")
+        elif status in _REFUSED and (request["error_code"], request["attempt"]) != (_REFUSED[status], 0):
+            found.doubled.append(f"request {number} is {status}, and its call {request['error_code']}")
+    missing = house.rows(_NOT_IN_LEDGER, ids)
+    found.others += [f"a decision about call {row['call_id']} is not in the ledger" for row in missing]
+
+
 def _final_is_final(house: House, found: Findings, ids: list[Any]) -> None:
     found.changed += journal.faults(house.rows(f"SELECT * FROM fault_journal {_OF_RUNS} ORDER BY seq", ids))
     rewritten = house.rows("""SELECT after FROM fault_journal WHERE "table" = 'ledger_entries'""")
@@ -128,6 +156,7 @@ def _walls_stand(house: House, found: Findings, runs: list[Any]) -> None:
         ("tool_calls", "run_id", True),
         ("turns", "run_id", True),
         ("messages", "run_id", True),
+        ("approval_requests", "run_id", True),
         ("fault_journal", "run_id", False),
     ):
         astray = f"""SELECT t.id FROM {table} t JOIN runs r ON r.id = t.{key} WHERE r.id = ANY(%s)

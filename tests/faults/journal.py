@@ -35,23 +35,25 @@ _WATCH = """
     CREATE TRIGGER fault_journal AFTER INSERT OR UPDATE OR DELETE ON {table}
         FOR EACH ROW EXECUTE FUNCTION fault_journal('{table}')"""
 
-# ARCHITECTURE.md, "The two state machines".
-CALLS = {
-    None: {"proposed", "queued", "error"},
-    "proposed": {"queued", "error"},
-    "queued": {"claimed", "error"},
-    "claimed": {"running", "success", "error", "queued"},
-    "running": {"success", "error", "queued"},
-}
-RUNS = {
-    None: {"in_progress"},
-    "in_progress": {"in_progress", "completed", "incomplete", "failed", "cancelled"},
-}
-ALLOWED: set[Arrow] = {
-    (table, before, after)
-    for table, machine in (("tool_calls", CALLS), ("runs", RUNS))
-    for before, afters in machine.items()
-    for after in afters
+# ARCHITECTURE.md, "The state machines".
+MACHINES: dict[str, dict[str | None, set[str]]] = {
+    "tool_calls": {
+        None: {"proposed", "awaiting_approval", "queued", "error"},
+        "proposed": {"queued", "error"},
+        "awaiting_approval": {"queued", "error"},
+        "queued": {"claimed", "error"},
+        "claimed": {"running", "success", "error", "queued"},
+        "running": {"success", "error", "queued"},
+    },
+    "runs": {
+        None: {"in_progress"},
+        "in_progress": {"in_progress", "requires_action", "completed", "incomplete", "failed", "cancelled"},
+        "requires_action": {"in_progress", "cancelled"},
+    },
+    "approval_requests": {
+        None: {"pending"},
+        "pending": {"approved", "denied", "expired", "cancelled"},
+    },
 }
 
 
@@ -70,7 +72,8 @@ def faults(entries: Iterable[dict[str, Any]]) -> list[str]:
     for entry in entries:
         row, arrow = (entry["table"], entry["id"]), (entry["table"], entry["before"], entry["after"])
         status, fence = last.get(row, (None, 0))
-        if arrow not in ALLOWED or status != entry["before"] or (entry["fence"] or 0) < fence:
+        allowed = MACHINES[entry["table"]].get(entry["before"], set())
+        if entry["after"] not in allowed or status != entry["before"] or (entry["fence"] or 0) < fence:
             wrong.append(f"{arrow} of {entry['id']} under fence {entry['fence']}, after {status} under {fence}")
         last[row] = entry["after"], entry["fence"] or 0
     return wrong

@@ -11,9 +11,10 @@ from tests.faults.remote import Remote
 
 # The longest that a remote of the load takes to answer.
 REMOTE_SECONDS = 0.2
-FINAL = [*FINAL_CALL, *FINAL_RUN]
+FINAL = [*FINAL_CALL, *FINAL_RUN, "requires_action", "awaiting_approval"]
 _UNDER_WAY = "SELECT count(*) AS n FROM tool_calls WHERE status IN ('claimed', 'running')"
 # What was open at a moment: how much of it still is, and when the last of the rest came to its end.
+# What waits for a human is recovered too, as soon as it waits again.
 _OPEN_AT = """
     SELECT count(*) FILTER (WHERE ended IS NULL) AS open, max(ended) AS last FROM (
         SELECT min(at) AS began, max(at) FILTER (WHERE after = ANY(%s)) AS ended FROM fault_journal
@@ -48,7 +49,7 @@ def storm(house: House, faults: list[Fault], pause: float | None = None) -> Outc
                 time.sleep(pause)
         if pause is not None:
             recoveries.append(_recovery(house, began))
-    findings = look(house, remote, load.clients)
+    findings = look(house, remote, load.clients, load.decisions)
     remote.close()
     return Outcome(findings, recoveries)
 

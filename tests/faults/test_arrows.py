@@ -1,4 +1,4 @@
-"""Every arrow of both state machines, its process killed or its connection cut inside the arrow's COMMIT.
+"""Every arrow of the state machines, its process killed or its connection cut inside the arrow's COMMIT.
 
 Half of the COMMITs are rolled back, the others are done, and in neither case has the process heard of it. The long
 suite also has each arrow's other half.
@@ -10,8 +10,9 @@ import pytest
 
 from tests.faults import cases, invariants
 from tests.faults.arrows import Holds, Stuck, unanswered_commits
-from tests.faults.cases import Case, Ending
+from tests.faults.cases import BATCHES, Batch, Case, Ending
 from tests.faults.client import Client, Request
+from tests.faults.decisions import Humans
 from tests.faults.house import LONG, House
 from tests.faults.remote import Remote
 
@@ -26,33 +27,44 @@ def holds(house: House) -> Iterator[Holds]:
 
 
 class Taken:
-    """The cases' runs, on their way to where they are held: `by_hold` tells the fate of each."""
+    """The cases' runs, on their way to where they are held: `fates` by hold."""
 
-    def __init__(self, house: House, holds: Holds, remote: Remote, wanted: list[Case], half: int):
-        self.house, self.holds, self.remote = house, holds, remote
+    def __init__(self, house: House, holds: Holds, remote: Remote, batch: Batch, half: int):
+        self.house, self.holds, self.remote, self.batch = house, holds, remote, batch
         self.clients: list[tuple[Client, Case, str]] = []
-        house.stack.wait_ready()
-        self.by_hold: dict[int, str] = {}
-        for number, case in enumerate(wanted):
+        self.fates: dict[int, str] = {}
+        house.wait_working()
+        for number, case in enumerate(batch.cases):
             name, fate = f"{remote.url[-5:]}-{number}", cases.FATES[(number + half) % 2]
-            self.by_hold[holds.hold(name, case.arrow)] = fate
+            self.fates[holds.hold(name, case.arrow)] = fate
             content = case.content.format(url=remote.url, name=name)
             self.clients.append((Client(house, content, key=name, **case.chat), case, fate))
         for client, case, _ in self.clients:
             if case.cancels:
-                run = house.wait_for(lambda key=client.key: house.run_of(key))
                 house.wait_for(lambda path=f"/held/{client.key}": remote.effects[path])
-                Request(house, f"/api/v1/runs/{run['id']}/cancel")
+                Request(house, f"/api/v1/runs/{house.run_of(client.key)['id']}/cancel")
+        self.humans = Humans(house, {client.key: case.verdict for client, case, _ in self.clients if case.verdict})
+
+    def lose(self, name: str) -> None:
+        """Kill a process while every call is under way, and start it again."""
+        running = (
+            "SELECT count(*) AS n FROM tool_calls c JOIN runs r ON r.id = c.run_id WHERE r.idempotency_key = ANY(%s)"
+        )
+        running += " AND c.status IN ('claimed', 'running')"
+        keys = [client.key for client, _, _ in self.clients]
+        self.house.wait_for(lambda: self.house.rows(running, keys)[0]["n"] == len(keys))
+        self.house.restart(name)
+        self.remote.gate.set()
 
     def all_stuck(self) -> list[Stuck]:
         """Each of them, once it waits inside its COMMIT."""
         try:
-            self.house.wait_for(lambda: self.by_hold.keys() <= self.holds.stuck().keys(), 30)
+            self.house.wait_for(lambda: self.fates.keys() <= self.holds.stuck().keys(), 40)
         except TimeoutError:
-            missing = self.by_hold.keys() - self.holds.stuck().keys()
+            missing = self.fates.keys() - self.holds.stuck().keys()
             states = {
                 case.name: [self.house.run_of(client.key), self.house.calls_of(client.key)]
-                for (client, case, _), number in zip(self.clients, self.by_hold, strict=True)
+                for (client, case, _), number in zip(self.clients, self.fates, strict=True)
                 if number in missing
             }
             raise AssertionError(f"never stuck: {states}") from None
@@ -61,7 +73,7 @@ class Taken:
     def settle(self, stuck: list[Stuck]) -> None:
         """Let fate have its way with those that are stuck, whose process is dead."""
         for each in stuck:
-            if self.by_hold[each.number] == "committed":
+            if self.fates[each.number] == "committed":
                 self.holds.let_commit(each)
             else:
                 self.holds.roll_back(each)
@@ -69,9 +81,9 @@ class Taken:
     def cut(self, stuck: list[Stuck]) -> None:
         """The same where the process lives, and hears no more than that its connection ended."""
         for each in stuck:
-            if self.by_hold[each.number] == "rolled back":
+            if self.fates[each.number] == "rolled back":
                 self.holds.roll_back(each)
-        committed = [each for each in stuck if self.by_hold[each.number] == "committed"]
+        committed = [each for each in stuck if self.fates[each.number] == "committed"]
         with unanswered_commits(self.house) as waiting:
             for each in committed:
                 self.holds.let_commit(each)
@@ -85,40 +97,49 @@ class Taken:
         for client, _, _ in self.clients:
             self.house.wait_for(lambda key=client.key: all(c["finished_at"] for c in self.house.calls_of(key)))
             client.join(30)
-        ended = {(case.name, fate): _ending(self, client) for client, case, fate in self.clients}
+        ended = {(case.name, fate): self._ending(client) for client, case, fate in self.clients}
         assert ended == {(case.name, fate): case.endings[fate] for _, case, fate in self.clients}
         assert invariants.look(self.house, self.remote, [client for client, _, _ in self.clients]).wrong() == []
 
+    def _ending(self, client: Client) -> Ending:
+        house, key = self.house, client.key
+        calls = tuple(f"{call['error_code'] or call['status']} {call['attempt']}" for call in house.calls_of(key))
+        notes = house.rows("SELECT FROM notes WHERE title IN (%s, %s)", key, f"{key} second")
+        effects = sum(count for path, count in self.remote.effects.items() if path.endswith(f"/{key}"))
+        return Ending(calls, len(notes) + effects, house.end_of(key)["status"])
 
-def _ending(taken: Taken, client: Client) -> Ending:
-    house, key = taken.house, client.key
-    calls = tuple(f"{call['error_code'] or call['status']} {call['attempt']}" for call in house.calls_of(key))
-    notes = house.rows("SELECT FROM notes WHERE title IN (%s, %s)", key, f"{key} second")
-    effects = sum(count for path, count in taken.remote.effects.items() if path.endswith(f"/{key}"))
-    return Ending(calls, len(notes) + effects, house.end_of(key)["status"])
+
+HALVES = [0, 1] if LONG else [0]
 
 
-@pytest.mark.parametrize("half", [0, 1] if LONG else [0])
-@pytest.mark.parametrize("wanted", [cases.WEB, cases.WORKER], ids=["web", "worker"])
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("name", BATCHES)
 def test_a_process_killed_inside_a_commit_loses_and_doubles_nothing(
-    house: House, holds: Holds, remote: Remote, wanted: list[Case], half: int
+    house: House, holds: Holds, remote: Remote, name: str, half: int
 ) -> None:
-    taken = Taken(house, holds, remote, wanted, half)
-    stuck = taken.all_stuck()
-    killed = "web" if wanted is cases.WEB else "worker"
-    assert {each.process for each in stuck} <= {f"toolgate-{killed}", f"toolgate-{killed}-async"}
-    house.stack.kill(killed)
-    taken.settle(stuck)
-    house.stack.start(killed)
-    taken.check()
+    batch = BATCHES[name]
+    taken = Taken(house, holds, remote, batch, half)
+    with taken.humans:
+        if batch.lost:
+            taken.lose(batch.lost)
+        stuck = taken.all_stuck()
+        assert {each.process.removesuffix("-async") for each in stuck} == {f"toolgate-{batch.killed}"}
+        house.stack.kill(batch.killed)
+        taken.settle(stuck)
+        house.stack.start(batch.killed)
+        taken.check()
 
 
-@pytest.mark.parametrize("half", [0, 1] if LONG else [0])
-@pytest.mark.parametrize("wanted", [cases.WEB, cases.WORKER], ids=["web", "worker"])
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("name", BATCHES if LONG else ["web", "worker"])
 def test_a_connection_cut_inside_a_commit_loses_and_doubles_nothing(
-    house: House, holds: Holds, remote: Remote, wanted: list[Case], half: int
+    house: House, holds: Holds, remote: Remote, name: str, half: int
 ) -> None:
+    batch = BATCHES[name]
     # The halves that a kill leaves to the long suite.
-    taken = Taken(house, holds, remote, wanted, half + 1)
-    taken.cut(taken.all_stuck())
-    taken.check()
+    taken = Taken(house, holds, remote, batch, half + 1)
+    with taken.humans:
+        if batch.lost:
+            taken.lose(batch.lost)
+        taken.cut(taken.all_stuck())
+        taken.check()
