@@ -47,11 +47,16 @@ Part = Text | Image | Opaque
 
 @dataclass(frozen=True, slots=True)
 class SuggestedCall:
-    """A tool call as the model made it: `id` as the provider named it, `arguments` the raw text, unparsed."""
+    """A tool call as the model made it: `id` as the provider named it, `arguments` the raw text, unparsed.
+
+    `extra` are its other fields, for its own family.
+    """
 
     id: str
     name: str
     arguments: str
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +86,33 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantMessage:
-    """What the model answered: its text and the calls it suggested, in its order; `opaque` comes before both."""
+    """What the model answered: its text and the calls it suggested, in its order; `opaque` comes before both.
+
+    With `parts` they are what came before the calls, in order; `text` is what of them is text, `opaque` what is not.
+    """
 
     text: str
     calls: tuple[SuggestedCall, ...] = ()
     opaque: tuple[Opaque, ...] = ()
+    parts: tuple[Part, ...] = ()
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a suggested call came to: `content` is the text that the model is told; with `parts` they are it."""
+    """What a suggested call came to: `content` is the text that the model is told; with `parts` they are it.
+
+    `extra` are its other fields, for its own family (such as cache_control).
+    """
 
     call_id: str
     name: str
     content: str
     parts: tuple[Part, ...] = ()
     is_error: bool = False
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
