@@ -101,18 +101,13 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a suggested call came to: `content` is the text that the model is told; with `parts` they are it.
-
-    `extra` are its other fields, for its own family (such as cache_control).
-    """
+    """What a suggested call came to: `content` is the text that the model is told; with `parts` they are it."""
 
     call_id: str
     name: str
     content: str
     parts: tuple[Part, ...] = ()
     is_error: bool = False
-    family: Family | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
