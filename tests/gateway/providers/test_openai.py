@@ -7,6 +7,7 @@ import pytest
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
+    Options,
     Prompt,
     SuggestedCall,
     ToolMessage,
@@ -40,7 +41,7 @@ async def test_the_prompt_is_sent_as_chat_completions_want_it(fake: FakeProvider
         ),
         "Be kind.",
         (tool("svc.find"),),
-        100,
+        options=Options(max_output_tokens=100),
     )
     await openai.ask(prompt)
     [asked] = fake.asked
