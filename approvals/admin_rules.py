@@ -16,14 +16,13 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
-from approvals import dry_run, rule_changes, rulebook
+from approvals import conditions, dry_run, rule_changes, rulebook
+from approvals.conditions import InvalidCondition
 from approvals.models import ApprovalRule
 from approvals.rule_changes import CHANGEABLE, NewRule
 from approvals.rules import EVERY_TOOL
 from audit.templatetags.audit_text import pretty
 from tenants.errors import Refused
-from tools import arguments
-from tools.errors import ToolValidationError
 from tools.registry import registry
 
 NEW = ["tenant", "name", "effect", "tool_name", "user", "role", "agent", "condition", "uses_left", "expires_at"]
@@ -52,11 +51,10 @@ class NewRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_condition(self) -> Any:
         """JSON, read as strictly as a model's arguments."""
-        text = self.cleaned_data["condition"].strip()
         try:
-            return arguments.read(text) if text else None
-        except ToolValidationError as error:
-            raise ValidationError(error.message) from None
+            return conditions.read(self.cleaned_data["condition"])
+        except InvalidCondition as error:
+            raise ValidationError(str(error)) from None
 
     def clean(self) -> dict[str, Any]:
         """Refuse what the service refuses, beside the field at fault."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from audit.canonical import canonical
-from tools import schema
+from tools import arguments, schema
+from tools.errors import ToolValidationError
 from tools.formats import FORMATS
 from tools.schema import InvalidToolDeclaration
 
@@ -31,6 +32,14 @@ _SAME_VALUE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else",
 
 class InvalidCondition(ValueError):
     """The condition does not say what its author can have meant; the message says where and why."""
+
+
+def read(text: str) -> Any:
+    """What somebody typed, read as strictly as a model's arguments; nothing is None. Raises InvalidCondition."""
+    try:
+        return arguments.read(text) if text.strip() else None
+    except ToolValidationError as error:
+        raise InvalidCondition(error.message) from None
 
 
 def check(condition: Any, *, approves: bool, parameters: dict[str, Any] | None) -> None:

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from approvals import pages as approval_pages
+from approvals import rule_pages
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
 from gateway.api import approval_rules, approvals, chat, conversations, history, problems, tools
@@ -42,6 +43,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/", audit_pages.history, name="history"),
     path("history/<uuid:call_id>/", audit_pages.detail, name="history-detail"),
     path("approvals/", include(approval_pages.urlpatterns)),
+    path("approvals/rules/", include(rule_pages.urlpatterns)),
     path("accounts/login/", tenant_pages.LogIn.as_view(), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("accounts/tenant/", tenant_pages.switch_tenant, name="switch-tenant"),
