@@ -41,6 +41,7 @@ check: venv-dev
 bench: venv-dev
 	@exec $(PY) -m bench $(ARGS)
 
+faults: export TOOLGATE_FAULTS = long
 faults: venv-dev
 	@exec $(PY) -m pytest tests/faults $(ARGS)
 

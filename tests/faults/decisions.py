@@ -13,7 +13,8 @@ from tests.faults.house import House
 _PENDING = """
     SELECT a.id, r.idempotency_key AS key, r.id AS run_id, t.slug
     FROM approval_requests a JOIN runs r ON r.id = a.run_id JOIN tenants t ON t.id = a.tenant_id
-    WHERE a.status = 'pending' AND a.expires_at > now() AND r.status = 'requires_action' AND r.idempotency_key = ANY(%s)"""
+    WHERE a.status = 'pending' AND a.expires_at > now() AND r.status = 'requires_action'
+        AND r.idempotency_key = ANY(%s)"""
 _EXPIRE = "UPDATE approval_requests SET expires_at = now() WHERE id = %s AND status = 'pending'"
 APPROVERS = {"demo": "carol", "acme": "yuri"}
 

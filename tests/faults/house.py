@@ -44,6 +44,7 @@ class House:
         self.lease_seconds = lease_seconds
         # What openai/… is: a model that always fails.
         self.model = Remote()
+        self._log_read = 0
         self.services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-house-")))
 
     def __enter__(self) -> Self:
@@ -54,6 +55,8 @@ class House:
             "DATABASE_OPERATOR_URL": "",
             "RUN_LEASE_SECONDS": str(self.lease_seconds),
             "PYTHONPATH": str(PACKAGE),
+            # As `make up` has it.
+            "UVICORN_TIMEOUT_GRACEFUL_SHUTDOWN": "5",
             "OPENAI_API_KEY": "wrong",
             "OPENAI_BASE_URL": f"{self.model.url}/denied",
         }
@@ -177,6 +180,12 @@ class House:
         """That run's row once it is over."""
         query = "SELECT * FROM runs WHERE idempotency_key = %s AND finished_at IS NOT NULL"
         return self.wait_for(lambda: self.rows(query, key))[0]
+
+    def refused_changes(self) -> list[str]:
+        """What PostgreSQL has logged, since the last time it was asked, about changes of final calls."""
+        text = (self.services.directory.path / "postgres.log").read_text(errors="replace")
+        new, self._log_read = text[self._log_read :], len(text)
+        return [line for line in new.splitlines() if " is final" in line]
 
     def ledger_of(self, call_id: object) -> list[str]:
         """The kinds of the call's ledger entries, in order."""

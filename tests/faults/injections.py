@@ -10,7 +10,8 @@ from functools import partial
 from tests.faults.arrows import unanswered_commits
 from tests.faults.house import House
 
-Fault = Callable[[House], None]
+# A fault may answer from when its recovery counts, as seconds since the epoch, where that is not its beginning.
+Fault = Callable[[House], float | None]
 
 PROCESSES = ("web", "worker", "beat")
 QUEUE = "toolgate:celery"
@@ -47,13 +48,15 @@ def _postgres_ended(how: signal.Signals, house: House) -> None:
     house.end_service("postgres", how).restart()
 
 
-def _everything_killed(house: House) -> None:
+def _everything_killed(house: House) -> float:
+    """As by a power cut: recovery counts from when everything has been started again."""
     for name in PROCESSES:
         house.stack.kill(name)
     for name in ("valkey", "postgres"):
         house.end_service(name).restart()
     for name in PROCESSES:
         house.stack.start(name)
+    return time.time()
 
 
 @contextmanager

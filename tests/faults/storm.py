@@ -33,7 +33,7 @@ class Outcome:
 def storm(house: House, faults: list[Fault], pause: float | None = None) -> Outcome:
     """Inject the faults, one after another, into a load; without `pause` each only when the last is recovered from.
 
-    Recovery is from the injection until every run and call that was open then is final.
+    Recovery is from the injection until every run and call that was open then is final, or waits for a human.
     """
     remote = Remote(REMOTE_SECONDS)
     recoveries = []
@@ -42,18 +42,18 @@ def storm(house: House, faults: list[Fault], pause: float | None = None) -> Outc
         for fault in faults:
             house.wait_for(lambda: house.rows(_UNDER_WAY)[0]["n"] > 1)
             began = time.time()
-            fault(house)
+            since = fault(house) or began
             if pause is None:
-                recoveries.append(_recovery(house, began))
+                recoveries.append(_recovery(house, began, since))
             else:
                 time.sleep(pause)
         if pause is not None:
-            recoveries.append(_recovery(house, began))
+            recoveries.append(_recovery(house, began, since))
     findings = look(house, remote, load.clients, load.decisions)
     remote.close()
     return Outcome(findings, recoveries)
 
 
-def _recovery(house: House, since: float) -> float:
-    [found] = house.wait_for(lambda: [row for row in house.rows(_OPEN_AT, FINAL, since, since) if not row["open"]])
-    return max(0.0, found["last"].timestamp() - since) if found["last"] else 0.0
+def _recovery(house: House, began: float, since: float) -> float:
+    rows = house.wait_for(lambda: [row for row in house.rows(_OPEN_AT, FINAL, began, began) if not row["open"]])
+    return max(0.0, rows[0]["last"].timestamp() - since) if rows[0]["last"] else 0.0

@@ -11,14 +11,13 @@ from tests.faults.storm import storm
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
 Record = Callable[[str, object], None]
-TIMES = 5
+TIMES = 3
 
 
 def test_every_fault_upon_the_last(house: House, record_property: Record) -> None:
     outcome = storm(house, list(FAULTS.values()), pause=1)
     record_property("storm", report.line("each upon the last", len(FAULTS), outcome))
     assert outcome.findings.wrong() == []
-    assert max(outcome.recoveries) <= house.lease_seconds + 10
 
 
 if LONG:
