@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from django import template
-from django.utils.html import escape
+from django.utils.html import escape, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 
 from audit.templatetags.audit_text import hides
@@ -89,8 +89,9 @@ def as_typed(value: Any) -> str:
 
 def _field(name: str, value: Any) -> Field:
     if isinstance(value, str):
-        end = exact(value[-END:]) if len(value) > LONG else None
-        return Field(_spelled(name, "↵"), _kind(value), exact(value), end)
+        shown = exact(value)
+        end = exact(value[-END:]) if len(strip_tags(shown)) > LONG else None
+        return Field(_spelled(name, "↵"), _kind(value), shown, end)
     return Field(_spelled(name, "↵"), _kind(value), exact_json(value))
 
 

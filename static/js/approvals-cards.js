@@ -15,7 +15,7 @@ export function dress(card) {
 export function replace(old, fresh) {
   const held = old.contains(document.activeElement) ? document.activeElement : null;
   // A card that grew smaller would move the next one's buttons under the pointer.
-  fresh.style.minHeight = `${old.offsetHeight}px`;
+  fresh.style.minHeight = `${old.getBoundingClientRect().height}px`;
   const same = old.dataset.seen === fresh.dataset.seen;
   for (const name of same ? ["reason", "arguments"] : ["reason"]) {
     const [from, to] = [old, fresh].map((card) => card.querySelector(`textarea[name=${name}]`));
@@ -30,7 +30,6 @@ export function replace(old, fresh) {
     const again = held.name && fresh.querySelector(`textarea[name=${held.name}]`);
     (again || fresh).focus({ preventScroll: true });
   }
-  fresh.dispatchEvent(new Event("replaced", { bubbles: true }));
 }
 
 /** Send a card's form; returns the card that took its place, or null with the reason said on the card. */
@@ -38,6 +37,8 @@ export async function decide(card, verdict, reason = "") {
   const form = card.querySelector("form");
   const sent = new FormData(form);
   sent.set("verdict", verdict);
+  // What is folded away is not meant.
+  if (!card.querySelector(".edit")?.open) sent.delete("arguments");
   if (reason) sent.set("reason", reason);
   busy(card, true);
   let response;

@@ -2,10 +2,12 @@
 
 const PAUSES = [500, 1000, 2000, 5000, 10_000, 30_000];
 const POLL = 10_000;
+const FORBIDDEN = 4403;
 // News often come several at once.
 const TOGETHER = 200;
 
-/** Calls `refresh` whenever something may have changed, one at a time; `onState` is told "live" or "away". */
+/** Calls `refresh` whenever something may have changed, one at a time; `onState` is told "live" or "away".
+ * Returns what calls it for another reason. */
 export function watch({ refresh, onState }) {
   let failures = 0;
   let polling = 0;
@@ -37,8 +39,10 @@ export function watch({ refresh, onState }) {
       }
       if (type === "ready" || type === "approval") changed();
     });
-    socket.addEventListener("close", () => {
+    socket.addEventListener("close", ({ code }) => {
       onState("away");
+      // Shown out: the page itself says why.
+      if (code === FORBIDDEN) changed();
       polling ||= setInterval(changed, POLL);
       setTimeout(connect, PAUSES[Math.min(failures, PAUSES.length - 1)]);
       failures += 1;
@@ -47,4 +51,5 @@ export function watch({ refresh, onState }) {
 
   document.addEventListener("visibilitychange", () => document.hidden || changed());
   connect();
+  return changed;
 }

@@ -11,15 +11,15 @@ export function tick(root) {
   for (const time of root.querySelectorAll("time[data-clock]")) time.textContent = CLOCK.format(new Date(time.dateTime));
   for (const time of root.querySelectorAll("time[data-ago], time[data-left]")) {
     const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
-    time.textContent = relative(seconds);
+    time.textContent = relative(seconds, "ago" in time.dataset ? "just now" : "now");
     if ("left" in time.dataset) time.closest(".pill")?.toggleAttribute("data-soon", seconds < SOON);
   }
 }
 
-/** "in 23 hours", "3 minutes ago"; "now" within a few seconds. */
-export function relative(seconds) {
+/** "in 23 hours", "3 minutes ago"; `now` within a few seconds. */
+function relative(seconds, now) {
   const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
-  if (Math.abs(seconds) < 5) return "now";
+  if (Math.abs(seconds) < 5) return now;
   return WORDS.format(Math.trunc(seconds / size), unit);
 }
 

@@ -15,7 +15,7 @@ document.addEventListener("pointerdown", () => (byKeyboard = false), true);
 queue.querySelectorAll(".request").forEach(dress);
 count(document);
 bulk(queue);
-if (queue.dataset.live) watch({ refresh, onState });
+const look = queue.dataset.live ? watch({ refresh, onState }) : refresh;
 
 queue.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -26,7 +26,7 @@ queue.addEventListener("submit", async (event) => {
   announce(fresh.dataset.said);
   // Not onto a button: whoever presses Enter once more must not decide about a request that they have not read.
   (after ?? document.getElementById("top") ?? fresh).focus({ preventScroll: !byKeyboard });
-  refresh();
+  look();
 });
 
 // Without a bubble, caught on its way down.

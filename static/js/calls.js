@@ -68,7 +68,7 @@ export class CallCard {
 
   #waiting() {
     const { approval_id: approval, expires_at: expires } = this.#call;
-    const words = element("p", {}, "It has not run. An approver of your tenant decides about it");
+    const words = element("p", {}, "An approver of your tenant decides about it");
     if (expires) {
       const title = `${new Date(expires).toISOString().replace("T", " ").slice(0, 19)} UTC`;
       const left = element("time", { "datetime": expires, "data-left": "", title });
@@ -80,7 +80,7 @@ export class CallCard {
       withdraw.disabled = true;
       withdraw.disabled = await this.#onWithdraw(approval);
     });
-    const told = notice("wait", "Waiting for approval", words, withdraw);
+    const told = notice("wait", "It has not run yet", words, withdraw);
     tick(told);
     return told;
   }

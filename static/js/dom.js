@@ -24,6 +24,6 @@ export function icon(name) {
 
 /** A notice: tone "bad", "wait" or "calm", a title, and what else there is to say. */
 export function notice(tone, title, ...rest) {
-  const symbol = tone === "wait" ? "wait" : "alert";
+  const symbol = tone === "bad" ? "alert" : "wait";
   return element("div", { "class": "notice", "data-tone": tone }, icon(symbol), element("div", {}, element("strong", {}, title), ...rest));
 }
