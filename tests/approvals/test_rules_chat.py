@@ -9,6 +9,7 @@ import pytest
 
 from tenants.models import Membership
 from tenants.routing import on_login
+from tests.approvals.api import decide
 from tests.approvals.rules import TO_BOB, change, make_rule
 from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
@@ -238,3 +239,15 @@ def test_access_tells_what_rules_would_do(stack: Stack, tenant: Cast) -> None:
     assert left(rule) == 1
     make_rule(tenant, name="None", effect="deny")
     assert gates()["policy"]["code"] == "policy_denied"
+
+
+def test_a_rule_that_denies_stops_a_call_that_a_human_approves_later(stack: Stack, tenant: Cast) -> None:
+    run = stack.chat(tenant.alice, mail()).json()
+    rule = make_rule(tenant, effect="deny", name="Not any more", expires_at=None)
+    [request] = requests(tenant)
+    assert decide(stack, tenant.carol, request["id"], "approve").status_code == 200
+    # The stream ends with the run.
+    assert stack.get(tenant.alice, f"/api/v1/runs/{run['run_id']}/events").status_code == 200
+    [call] = rows("SELECT * FROM tool_calls WHERE run_id = %(run)s", run=run["run_id"])
+    assert (call["error_code"], call["started_at"]) == ("policy_denied", None)
+    assert (call["resumed_decision"][-1]["gate"], call["resumed_decision"][-1]["rule"]) == ("policy", str(rule.id))
