@@ -3,6 +3,9 @@
 import asyncio
 import uuid
 from collections import Counter
+from collections.abc import Sequence
+
+import orjson
 
 from approvals import gates, news, requests, resumption, rights, rules
 from approvals.news import News
@@ -10,25 +13,29 @@ from approvals.rights import Rights
 from approvals.rules import RulesExhausted
 from audit import recorder
 from audit.recorder import NewCall, Place
-from gateway import prompts, records
+from gateway import continuity, ownership, prompts, records
 from gateway.drives import Drive, RunLost, advance
 from gateway.providers.interface import Answer
-from gateway.view import Row, TurnView
+from gateway.view import Row, TurnView, pending
 from tenants.scoping import Connection, transaction
 from tools import pipeline
 from tools.dispatch import dispatch, go_on
+from tools.gates import Gate
 from tools.ordering import next_batch
 from tools.pipeline import Suggestion
 
 
-async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None:
-    """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others."""
+async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row, *, refused: bool = False) -> None:
+    """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others.
+
+    With `refused` none of them runs: they came in an order that cannot be answered.
+    """
     row = it.view.row
     place = Place(*it.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
     asked = News([])
     while True:
         known = it.known or await _rights(it)
-        judged = await _judged(it, answer, known)
+        judged = await _judged(it, answer, known, (ownership.refuse,) if refused else gates.through(known.rules))
         queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in judged)
         held = [call for call in judged if call.approval_id]
         try:
@@ -55,12 +62,13 @@ async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row) -> None
             it.known = None
             continue
         break
+    turn.more = orjson.loads(values["more"] or "{}")
     advance(it.view, fresh)
     await _dispatch(it, turn, queued)
     await news.spread(asked)
 
 
-async def _judged(it: Drive, answer: Answer, known: Rights) -> list[NewCall]:
+async def _judged(it: Drive, answer: Answer, known: Rights, through: Sequence[Gate]) -> list[NewCall]:
     earlier = (call for turn in it.view.turns for call in turn.calls)
     return await pipeline.judge(
         [Suggestion(call.name, call.arguments) for call in answer.calls],
@@ -68,7 +76,7 @@ async def _judged(it: Drive, answer: Answer, known: Rights) -> list[NewCall]:
         it.caller,
         earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
         most_seconds=it.view.row["profile"]["tool_seconds"],
-        through=gates.through(known.rules),
+        through=through,
     )
 
 
@@ -109,6 +117,7 @@ async def wait(it: Drive, turn: TurnView) -> None:
                     suspended = await records.suspend(connection, it.view.row, turn.number)
                     if suspended is None:
                         raise RunLost
+                    await continuity.remember(connection, it, turn, continuity.notice(pending(turn)))
             it.sent = False
             it.view.changed()
             if halting(it, turn):

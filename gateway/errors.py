@@ -6,6 +6,8 @@ Refused                     the answer's HTTP status, code and words
 ├── NoSuchAgent             404 unknown_agent
 ├── NoSuchModel             404 unknown_model
 ├── NoSuchRun               404 not_found
+├── NoSuchResponse          404 not_found
+├── ShadowsManagedTool      400 shadows_managed_tool
 ├── ConversationBusy        409 conversation_busy
 ├── IdempotencyMismatch     422 idempotency_mismatch
 ├── InvalidRequest          400 invalid_request
@@ -65,6 +67,29 @@ class NoSuchRun(Refused):
 
     def __init__(self, run_id: object):
         super().__init__(f"There is no run {run_id} of yours.")
+
+
+class NoSuchResponse(Refused):
+    """There is no such response of this user's to go on from."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, response_id: str):
+        super().__init__(f"There is no response {response_id[:100]!a} of yours.", "previous_response_id")
+
+
+class ShadowsManagedTool(Refused):
+    """A client's tool has the name of a tool that Toolgate adds."""
+
+    code = "shadows_managed_tool"
+
+    def __init__(self, name: str, field: str):
+        super().__init__(
+            f"The tool {name[:100]!a} has the name of a tool that Toolgate adds for you. Rename yours, or ask for "
+            "an agent without it.",
+            field,
+        )
 
 
 class ConversationBusy(Refused):

@@ -12,17 +12,18 @@ import uuid
 from dataclasses import replace
 from functools import cache
 
+import orjson
 from django.conf import settings
 
 from approvals import news, requests, rights
 from approvals.news import News
 from audit import recorder
 from audit.recorder import Failure
-from gateway import calls, prompts, records
+from gateway import calls, continuity, ownership, prompts, records
 from gateway.drives import Drive, RunLost, advance
 from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited
-from gateway.providers.interface import Answer, Prompt
+from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.view import Row, RunView, TurnView, attempt_of
 from gateway.waits import waits
@@ -63,6 +64,9 @@ async def drive(it: Drive) -> None:
         status = 429 if isinstance(error, ProviderRateLimited) else 502
         _void(it.view)
         await end(it, records.end_values("failed", "", error=("provider_error", error.message, status)))
+    except Unsupported as refusal:
+        _void(it.view)
+        await end(it, records.end_values("failed", "", error=("invalid_request", refusal.message, 400)))
     except UnknownModel as unknown:
         _void(it.view)
         await end(it, records.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
@@ -74,6 +78,9 @@ async def _to_the_end(it: Drive) -> None:
         if last is not None and (refused := calls.halting(it, last)):
             error = (refused["error_code"], refused["error_message"], 200)
             await end(it, records.end_values("cancelled", _said(it), error=error))
+        elif last is not None and it.view.row["surface"] and last.suspensions and calls.at_rest(last):
+            # Its client was told that a human decides, and comes back with its next request.
+            await end(it, records.end_values("completed", _said(it)))
         elif last is not None and not calls.at_rest(last):
             await calls.wait(it, last)
         elif len(it.view.turns) >= it.view.row["profile"]["max_turns"]:
@@ -115,17 +122,25 @@ async def _turn(it: Drive) -> None:
     if it.known is None:
         async with transaction(it.scope) as connection:
             it.known = await rights.load(connection, it.scope.user_id, view.row["profile"])
+    tools = tuple(tool.spec for tool in pipeline.offered(it.known.policy))
+    number = len(view.turns) + 1
     prompt = Prompt(
         model=model,
-        system="\n\n".join(filter(None, [view.row["profile"]["instructions"], SYSTEM])),
+        system="\n\n".join(filter(None, [view.row["profile"]["instructions"], SYSTEM if tools else ""])),
         messages=(*it.shown, *prompts.of_run(view, view.row["profile"]["max_result_bytes"])),
-        tools=tuple(tool.spec for tool in pipeline.offered(it.known.policy)),
+        tools=tools,
+        client_tools=it.asked.client_tools,
+        options=it.asked.options_of(number),
     )
-    turn = TurnView(len(view.turns) + 1, attempt_of(view.row["fence"]))
+    turn = TurnView(number, attempt_of(view.row["fence"]))
     view.turns.append(turn)
 
     def hear(text: str) -> None:
         turn.say(_storable(text))
+        view.changed()
+
+    def see(part: Opaque) -> None:
+        turn.heard.append(part)
         view.changed()
 
     def restart() -> None:
@@ -134,7 +149,13 @@ async def _turn(it: Drive) -> None:
 
     began = time.monotonic()
     answer = await retry.ask(
-        provider, prompt, hear if it.streams else None, seconds=it.seconds_left, on_restart=restart
+        provider,
+        prompt,
+        hear if it.streams else None,
+        see,
+        seconds=it.seconds_left,
+        # What a compatible API's client has read cannot be taken back.
+        on_restart=None if view.row["surface"] else restart,
     )
     answer = replace(answer, text=_storable(answer.text))
     if len(answer.calls) > MOST_CALLS:
@@ -142,14 +163,22 @@ async def _turn(it: Drive) -> None:
     if turn.text != answer.text:
         turn.pieces, turn.length = [answer.text], len(answer.text)
     latency_ms = round((time.monotonic() - began) * 1000)
-    values = records.turn_values(uuid.uuid4(), turn.attempt, answer, latency_ms)
-    if answer.calls:
-        await calls.commit(it, turn, answer, values)
+    owned = ownership.split(answer.calls, it.asked.client_names)
+    if owned.managed:
+        managed = replace(answer, calls=owned.managed)
+        values = records.turn_values(uuid.uuid4(), turn.attempt, managed, latency_ms)
+        await calls.commit(it, turn, managed, values, refused=owned.mixed)
+        if owned.mixed:
+            error = ("mixed_tool_calls", ownership.instruction(owned), 422)
+            await end(it, records.end_values("failed", "", error=error))
     else:
+        values = records.turn_values(uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, owned.client)
+        turn.more = orjson.loads(values["more"] or "{}")
         reason = "tokens" if answer.finish_reason == "length" else None
-        end = records.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
+        ending = records.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
         async with transaction(it.scope) as connection:
-            row = await records.commit_last_turn(connection, view.row, values, end)
+            row = await records.commit_last_turn(connection, view.row, values, ending)
+            await continuity.remember(connection, it, turn)
         advance(view, row)
 
 
@@ -165,6 +194,8 @@ async def end(it: Drive, values: Row) -> None:
     async with transaction(it.scope) as connection:
         row = await records.finish(connection, it.view.row, values)
         if row is not None and it.view.turns:
+            if values["status"] == "incomplete":
+                await continuity.remember(connection, it, it.view.turns[-1])
             withdrawn = await requests.withdraw(connection, it.view.id)
             await recorder.withdraw(connection, it.view.id, stopped)
             for turn in it.view.turns:

@@ -36,6 +36,12 @@ class Agent(models.Model):
         default="tell",
         help_text="What follows when an approval is denied or expires.",
     )
+    on_disconnect = models.CharField(
+        max_length=8,
+        choices=[("continue", "Go on"), ("cancel", "Cancel the run")],
+        default="continue",
+        help_text="What follows when a client of /v1 hangs up.",
+    )
     max_turns = models.PositiveSmallIntegerField(default=8)
     max_seconds = models.PositiveSmallIntegerField(default=120)
     tool_seconds = models.PositiveSmallIntegerField(default=30)
@@ -97,6 +103,7 @@ class Run(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+", **TIED)
     profile = models.JSONField(help_text="The agent's instructions, tools and budgets when the run began.")
     model = models.TextField()
+    surface = models.TextField(db_default="", help_text="The compatible API that it came in over; empty: our own.")
     status = models.TextField(choices=Status.choices, db_default="queued")
     incomplete_reason = models.TextField(null=True)
     error_code = models.TextField(null=True)
@@ -125,7 +132,7 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["conversation"],
-                condition=Q(status__in=["queued", "in_progress", "requires_action"]),
+                condition=Q(status__in=["queued", "in_progress", "requires_action"], surface=""),
                 name="runs_one_open",
             ),
         ]
@@ -180,6 +187,7 @@ class Turn(models.Model):
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
     latency_ms = models.IntegerField(db_default=0)
+    more = models.TextField(null=True, help_text="What it holds beside text and managed calls, as JSON.")
     suspensions = models.IntegerField(db_default=0, help_text="How often the run waited for a human in this turn.")
     created_at = models.DateTimeField(db_default=Now())
 
@@ -190,3 +198,43 @@ class Turn(models.Model):
 
     def __str__(self) -> str:
         return f"turn {self.number} of {self.run_id}"
+
+
+class RunRequest(models.Model):
+    """What a client asked over a compatible API, whole: nobody else has its transcript; seen by that user only."""
+
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+", **TIED)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    request = models.TextField(help_text="gateway.surfaces.kept writes and reads it.")
+
+    class Meta:
+        db_table = "run_requests"
+
+    def __str__(self) -> str:
+        return str(self.run_id)
+
+
+class Continuation(models.Model):
+    """Leads from a transcript, as its client sees it up to an answer of the model's, to the run that made the answer.
+
+    `digest` covers every message up to that answer. A personal table: nobody's transcript leads to another's run.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    digest = models.BinaryField()
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+", **TIED)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "continuations"
+        constraints = [models.UniqueConstraint(fields=["tenant", "user", "digest"], name="continuations_digest")]
+        indexes = [
+            models.Index(fields=["created_at"], name="continuations_age"),
+            models.Index(fields=["tenant", "run"], name="continuations_run"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.run_id)

@@ -7,7 +7,14 @@ from typing import Any
 
 import orjson
 
-from gateway.providers.interface import AssistantMessage, PromptMessage, SuggestedCall, ToolMessage, UserMessage
+from gateway.providers.interface import (
+    AssistantMessage,
+    Opaque,
+    PromptMessage,
+    SuggestedCall,
+    ToolMessage,
+    UserMessage,
+)
 from gateway.view import RunView
 from tools import told
 from tools.execution import MAX_OUTPUT_BYTES
@@ -38,6 +45,8 @@ def result(call: Row, limit: int) -> str:
             whole = {"ok": True, "data": beginning, "truncated": True, "original_bytes": size}
             return orjson.dumps(whole).decode()
         return told.success(output, limit, call["approved_input"])
+    if call["status"] == "awaiting_approval":
+        return told.failure("approval_pending", "A human has not decided about this call yet; it has not run.")
     if call["status"] != "error":
         return told.failure("cancelled", "The run ended before this call did; its outcome is in the tool history.")
     code = call["error_code"]
@@ -46,10 +55,10 @@ def result(call: Row, limit: int) -> str:
     return told.failure(code, call["error_message"] or "", call["error_field"], schema, limit)
 
 
-def of_turn(text: str, calls: list[Row], limit: int) -> list[PromptMessage]:
+def of_turn(text: str, calls: list[Row], limit: int, opaque: tuple[Opaque, ...] = ()) -> list[PromptMessage]:
     """A turn as the model is shown it later: its answer, then the results of its calls."""
     if not calls:
-        return [AssistantMessage(text)] if text else []
+        return [AssistantMessage(text, opaque=opaque)] if text or opaque else []
     suggested = tuple(
         SuggestedCall(
             call_id(call["id"]),
@@ -59,12 +68,12 @@ def of_turn(text: str, calls: list[Row], limit: int) -> list[PromptMessage]:
         for call in calls
     )
     results = [ToolMessage(call_id(call["id"]), call["tool_name"], result(call, limit)) for call in calls]
-    return [AssistantMessage(text, suggested), *results]
+    return [AssistantMessage(text, suggested, opaque), *results]
 
 
 def of_run(view: RunView, limit: int) -> list[PromptMessage]:
     """This run's answered turns."""
-    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit) for turn in view.turns))
+    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque) for turn in view.turns))
 
 
 def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
@@ -94,14 +103,15 @@ def of_past(runs: list[Row], turns: list[Row], calls: list[Row], limit: int) -> 
         messages: list[PromptMessage] = [UserMessage(run["content"])]
         for turn in turns_of[run["id"]]:
             messages += of_turn(turn["text"], calls_of[run["id"], turn["number"]], limit)
-        room -= sum(map(_size, messages))
+        room -= sum(map(size, messages))
         if room < 0 and shown:
             break
         shown.append(messages)
     return list(chain.from_iterable(reversed(shown)))
 
 
-def _size(message: PromptMessage) -> int:
+def size(message: PromptMessage) -> int:
+    """About how many characters a message takes in a prompt."""
     if isinstance(message, ToolMessage):
         return len(message.content)
     if isinstance(message, AssistantMessage):

@@ -13,10 +13,11 @@ A run's transitions, each a compare-and-set in the caller's transaction:
 import uuid
 from typing import Any
 
+import orjson
 from psycopg.types.json import Jsonb
 
 from approvals import rights
-from gateway.providers.interface import Answer
+from gateway.providers.interface import Answer, SuggestedCall
 from tenants.scoping import Connection, Scope
 
 Row = dict[str, Any]
@@ -31,13 +32,17 @@ _BEGIN_CONVERSATION = """conversation AS (
 _GO_ON_CONVERSATION = """conversation AS (
         UPDATE conversations SET updated_at = now() WHERE id = %(conversation_id)s)"""
 _BEGIN = """WITH {conversation}, run AS (
-        INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, status,
-            lease_until, resumed_at, idempotency_key, request_hash)
+        INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, surface,
+            status, lease_until, resumed_at, idempotency_key, request_hash)
         VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(conversation_id)s, %(message_id)s, %(agent_id)s, %(profile)s,
-            %(model)s, 'in_progress', now() + make_interval(secs => %(lease)s), now(), %(idempotency_key)s,
+            %(model)s, %(surface)s, 'in_progress', now() + make_interval(secs => %(lease)s), now(), %(idempotency_key)s,
             %(request_hash)s))
     INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
     VALUES (%(user_message_id)s, %(tenant_id)s, %(user_id)s, %(conversation_id)s, %(id)s, 'user', %(content)s)"""
+_KEEP_REQUEST = """
+    INSERT INTO run_requests (run_id, tenant_id, user_id, request)
+    VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(request)s)"""
+_REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
 _TAKE_OVER = """
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
         resumed_at = coalesce(resumed_at, now())
@@ -47,9 +52,9 @@ _TAKE_OVER = """
     RETURNING *, extract(epoch FROM now() - resumed_at) * 1000 + spent_ms AS elapsed_ms"""
 _TURN = """turn AS (
         INSERT INTO turns (id, tenant_id, user_id, run_id, number, attempt, text, calls, finish_reason, input_tokens,
-            output_tokens, latency_ms)
+            output_tokens, latency_ms, more)
         SELECT %(turn_id)s, tenant_id, user_id, id, turns, %(attempt)s, %(text)s, %(calls)s, %(finish_reason)s,
-            %(input_tokens)s, %(output_tokens)s, %(latency_ms)s FROM run)"""
+            %(input_tokens)s, %(output_tokens)s, %(latency_ms)s, %(more)s FROM run)"""
 _COUNT = """turns = turns + 1, input_tokens = input_tokens + %(input_tokens)s,
             output_tokens = output_tokens + %(output_tokens)s"""
 _END = """status = %(status)s, incomplete_reason = %(incomplete_reason)s, error_code = %(error_code)s,
@@ -88,6 +93,17 @@ async def begin(connection: Connection, values: Row, *, new_conversation: bool) 
     )
 
 
+async def keep_request(connection: Connection, values: Row) -> None:
+    """Keep what a client asked over a compatible API: nobody else has the transcript."""
+    await connection.execute(_KEEP_REQUEST, values)
+
+
+async def request(connection: Connection, run_id: uuid.UUID) -> str | None:
+    """What the client asked, as `keep_request` kept it."""
+    row = await (await connection.execute(_REQUEST, [run_id])).fetchone()
+    return row["request"] if row else None
+
+
 async def take_over(connection: Connection, run_id: uuid.UUID, lease_seconds: int) -> Row | None:
     """Drive a run that nobody holds: its row under the new fence, with `elapsed_ms`; None when it is held or over."""
     return await (await connection.execute(_TAKE_OVER, [lease_seconds, run_id])).fetchone()
@@ -123,8 +139,14 @@ async def release(connection: Connection, run: Row) -> None:
     await connection.execute(_RELEASE, [run["id"], run["fence"]])
 
 
-def turn_values(turn_id: uuid.UUID, attempt: int, answer: Answer, latency_ms: int) -> Row:
-    """The columns of `turns` for a model's answer."""
+def turn_values(
+    turn_id: uuid.UUID,
+    attempt: int,
+    answer: Answer,
+    latency_ms: int,
+    client_calls: tuple[SuggestedCall, ...] = (),
+) -> Row:
+    """The columns of `turns` for a model's answer, whose `calls` are managed; `client_calls` go back to the client."""
     return {
         "turn_id": turn_id,
         "attempt": attempt,
@@ -134,7 +156,22 @@ def turn_values(turn_id: uuid.UUID, attempt: int, answer: Answer, latency_ms: in
         "input_tokens": answer.usage.input_tokens,
         "output_tokens": answer.usage.output_tokens,
         "latency_ms": latency_ms,
+        "more": _more(answer, client_calls),
     }
+
+
+def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...]) -> str | None:
+    """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
+    more = {
+        "opaque": [[part.family, part.raw] for part in answer.opaque],
+        "client_calls": [[call.id, call.name, call.arguments] for call in client_calls],
+        "stop_sequence": answer.stop_sequence,
+        "extra": answer.extra,
+        "cached_tokens": answer.usage.cached_tokens,
+        "reasoning_tokens": answer.usage.reasoning_tokens,
+    }
+    kept = {name: value for name, value in more.items() if value}
+    return orjson.dumps(kept).decode() if kept else None
 
 
 def end_values(
@@ -178,6 +215,7 @@ _PAST_RUNS = """
     WHERE r.conversation_id = %s AND r.created_at < coalesce((SELECT created_at FROM runs WHERE id = %s), 'infinity')
     ORDER BY r.created_at DESC LIMIT %s"""
 _PAST_TURNS = "SELECT run_id, number, text FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
+_TURNS_OF_RUNS = "SELECT * FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
 _PAST_CALLS = """
     SELECT * FROM tool_calls WHERE run_id = ANY(%s) ORDER BY run_id, turn, position"""
 _USER_MESSAGE = "SELECT content FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
@@ -208,6 +246,12 @@ async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = No
     if turn is None:
         return await (await connection.execute(_CALLS.encode(), [run_id])).fetchall()
     return await (await connection.execute(_CALLS_OF_TURN.encode(), [run_id, turn])).fetchall()
+
+
+async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Row], list[Row]]:
+    """The turns and the calls of several runs, in order."""
+    of_turns = await (await connection.execute(_TURNS_OF_RUNS, [run_ids])).fetchall()
+    return of_turns, await (await connection.execute(_PAST_CALLS, [run_ids])).fetchall()
 
 
 async def user_message(connection: Connection, run: Row) -> str:

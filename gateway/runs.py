@@ -10,32 +10,26 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
 
 import psycopg
 from django.conf import settings
 
-from approvals import news, requests, rights
+from approvals import news, requests
 from approvals.news import News
 from audit import recorder
 from audit.recorder import Failure
-from gateway import loop, metrics, prompts, records
+from gateway import chats, loop, metrics, records
+from gateway.chats import ChatRequest
+from gateway.drives import Drive, RunLost
 from gateway.errors import (
     ConversationBusy,
     IdempotencyMismatch,
-    NoSuchAgent,
-    NoSuchConversation,
-    NoSuchModel,
     NoSuchRun,
 )
-from gateway.loop import Drive, RunLost
-from gateway.providers.interface import UserMessage
-from gateway.providers.registry import UnknownModel
-from gateway.view import Row, RunView, from_rows, refresh
+from gateway.view import RunView, from_rows, refresh
 from gateway.waits import POLL_SECONDS, waits
 from tenants.principal import Principal
-from tenants.scoping import Connection, Scope, transaction
+from tenants.scoping import Scope, transaction
 from tools import hints
 from tools.dispatch import go_on
 from tools.leases import Leases
@@ -45,19 +39,6 @@ log = logging.getLogger(__name__)
 leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
 _drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """A chat request whose shape is already checked; `request_hash` covers its body, for the idempotency key."""
-
-    content: str
-    conversation_id: uuid.UUID | None = None
-    agent: str | None = None
-    model: str | None = None
-    streams: bool = False
-    idempotency_key: str | None = None
-    request_hash: bytes | None = None
 
 
 def _scope(principal: Principal) -> Scope:
@@ -72,65 +53,11 @@ async def begin(principal: Principal, request: ChatRequest) -> RunView:
     """
     scope = _scope(principal)
     try:
-        it = await _begin(scope, request)
+        it = await chats.open(scope, request)
     except psycopg.errors.UniqueViolation as taken:
         return await _earlier(scope, request, taken)
     _start(it)
     return it.view
-
-
-async def _begin(scope: Scope, request: ChatRequest) -> Drive:
-    run_id, conversation_id = uuid.uuid4(), request.conversation_id or uuid.uuid4()
-    async with transaction(scope) as connection:
-        row = await records.context(connection, scope.user_id, request.agent)
-        if row is None or row["agent_id"] is None:
-            raise NoSuchAgent(request.agent)
-        if request.conversation_id and not await records.owns(connection, request.conversation_id):
-            raise NoSuchConversation(request.conversation_id)
-        model = request.model or row["model"] or settings.DEFAULT_MODEL
-        try:
-            loop.providers().resolve(model)
-        except UnknownModel as unknown:
-            raise NoSuchModel(unknown.message) from None
-        values: Row = {
-            "id": run_id,
-            **scope._asdict(),
-            "conversation_id": conversation_id,
-            "message_id": uuid.uuid4(),
-            "user_message_id": uuid.uuid4(),
-            "agent_id": row["agent_id"],
-            "profile": {name: row[name] for name in _PROFILE},
-            "model": model,
-            "lease": settings.RUN_LEASE_SECONDS,
-            "idempotency_key": request.idempotency_key,
-            "request_hash": request.request_hash,
-            "content": request.content,
-            "title": request.content.strip()[:60],
-        }
-        await records.begin(connection, values, new_conversation=request.conversation_id is None)
-        past = await _past(connection, values) if request.conversation_id else []
-    fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
-    counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
-    view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
-    return Drive(
-        view=view,
-        scope=scope,
-        shown=[*past, UserMessage(request.content)],
-        deadline=time.monotonic() + row["max_seconds"],
-        streams=request.streams,
-        known=rights.from_row(row, row),
-    )
-
-
-_PROFILE = (
-    *("slug", "instructions", "tools", "max_tier", "on_refused_approval"),
-    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
-)
-
-
-async def _past(connection: Connection, run: Row) -> list[Any]:
-    rows = await records.past(connection, run["conversation_id"], run["id"], prompts.MOST_RUNS)
-    return prompts.of_past(*rows, run["profile"]["max_result_bytes"])
 
 
 async def _earlier(scope: Scope, request: ChatRequest, taken: psycopg.errors.UniqueViolation) -> RunView:
@@ -192,18 +119,11 @@ async def _drive(it: Drive) -> None:
 
 async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
     """Drive a run that nobody holds, from its rows; without effect when somebody does, or when it waits for humans."""
-    async with transaction(scope) as connection:
-        row = await records.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
-        if row is None:
-            return
-        past = await _past(connection, row)
-        said = await records.user_message(connection, row)
-        view = from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
-    left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
-    it = Drive(view, scope, [*past, UserMessage(said)], time.monotonic() + left, streams=False)
-    log.info("run taken over", extra={"run_id": str(run_id)})
-    _start(it)
-    await asyncio.wait([_drives[run_id][1]])
+    it = await chats.reopen(scope, run_id)
+    if it is not None:
+        log.info("run taken over", extra={"run_id": str(run_id)})
+        _start(it)
+        await asyncio.wait([_drives[run_id][1]])
 
 
 async def let_go() -> None:

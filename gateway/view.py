@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from gateway.models import Run
+from gateway.providers.interface import Opaque, SuggestedCall
 
 Row = dict[str, Any]
 FINAL = frozenset(set(Run.Status.values) - set(Run.OPEN))
@@ -27,6 +30,19 @@ class TurnView:
     length: int = 0
     calls: list[Row] = field(default_factory=list)
     suspensions: int = 0
+    heard: list[Opaque] = field(default_factory=list)
+    more: Row = field(default_factory=dict)
+
+    @property
+    def opaque(self) -> tuple[Opaque, ...]:
+        """The parts that came before the text, as far as they have come."""
+        kept = tuple(Opaque(family, raw) for family, raw in self.more.get("opaque", ()))
+        return kept or tuple(self.heard)
+
+    @property
+    def client_calls(self) -> tuple[SuggestedCall, ...]:
+        """The calls of the client's own tools that the turn ended with."""
+        return tuple(SuggestedCall(*each) for each in self.more.get("client_calls", ()))
 
     @property
     def text(self) -> str:
@@ -41,7 +57,7 @@ class TurnView:
     def restart(self) -> None:
         """Void the text so far: the turn is asked again."""
         self.attempt += 1
-        self.pieces, self.length = [], 0
+        self.pieces, self.length, self.heard = [], 0, []
 
     def after(self, offset: int) -> str:
         """The text from a character on; costs no more than the pieces that came since."""
@@ -108,7 +124,14 @@ def attempt_of(fence: int) -> int:
 def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
     """The view of a run out of its rows alone."""
     views = [
-        TurnView(turn["number"], turn["attempt"], [turn["text"]], len(turn["text"]), suspensions=turn["suspensions"])
+        TurnView(
+            turn["number"],
+            turn["attempt"],
+            [turn["text"]],
+            len(turn["text"]),
+            suspensions=turn["suspensions"],
+            more=orjson.loads(turn["more"] or "{}"),
+        )
         for turn in turns
     ]
     for call in calls:

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from gateway.chats import ChatRequest
 from gateway.errors import ContentTooLarge, InvalidRequest
-from gateway.runs import ChatRequest
 
 MAX_CONTENT_BYTES = 1024 * 1024
 # The content may be escaped character by character, and stands among other fields.

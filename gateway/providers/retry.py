@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 
 from gateway.providers.errors import ProviderError
-from gateway.providers.interface import Answer, OnText, Prompt, Provider
+from gateway.providers.interface import Answer, OnOpaque, OnText, Opaque, Prompt, Provider
 
 RETRIES = 2
 FIRST_PAUSE = 0.5
@@ -16,6 +16,7 @@ async def ask(
     provider: Provider,
     prompt: Prompt,
     on_text: OnText | None = None,
+    on_opaque: OnOpaque | None = None,
     *,
     seconds: float,
     on_restart: Callable[[], None] | None = None,
@@ -25,7 +26,7 @@ async def ask(
 
     A `Retry-After` is honoured when it fits into the time left and into LONGEST_WAIT; otherwise the failure is
     raised at once. `on_restart` is called before the next attempt when text of the failed one was already passed
-    on, so that the caller can void it.
+    on, so that the caller can void it; without it, what was passed on stands, and its attempt is the last.
 
     Raises the last ProviderError, or TimeoutError when `seconds` are over.
     """
@@ -41,19 +42,30 @@ async def ask(
         if on_text is not None:
             on_text(text)
 
+    def see(part: Opaque) -> None:
+        nonlocal spoken
+        spoken = True
+        if on_opaque is not None:
+            on_opaque(part)
+
+    async def ask_once() -> Answer:
+        return await provider.ask(prompt) if on_text is None else await provider.ask(prompt, hear, see)
+
     async with asyncio.timeout(seconds):
         for attempt in range(RETRIES):
             try:
-                return await provider.ask(prompt, None if on_text is None else hear)
+                return await ask_once()
             except ProviderError as error:
                 pause = _pause(error, attempt)
                 if not error.retryable or pause > LONGEST_WAIT or pause >= end - clock():
+                    raise
+                if spoken and on_restart is None:
                     raise
             await sleep(pause)
             if spoken and on_restart is not None:
                 on_restart()
             spoken = False
-        return await provider.ask(prompt, None if on_text is None else hear)
+        return await ask_once()
 
 
 def _pause(error: ProviderError, attempt: int) -> float:

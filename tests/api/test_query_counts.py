@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from gateway import runs
-from gateway.runs import ChatRequest
+from gateway.chats import ChatRequest
 from gateway.waits import waits
 from tenants.authentication import by_key
 from tests.people import Cast

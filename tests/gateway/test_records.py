@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from gateway import records, runs
+from gateway.chats import ChatRequest
 from gateway.providers.interface import Answer
-from gateway.runs import ChatRequest
 from tenants.scoping import transaction
 from tests.database import rows
 from tests.people import Cast, Person
@@ -26,7 +26,7 @@ async def _run(person: Person, status: str = "in_progress", **columns: Any) -> R
     values = {
         "id": run_id, **person.scope._asdict(), "conversation_id": conversation, "message_id": uuid.uuid4(),
         "user_message_id": uuid.uuid4(), "agent_id": None, "profile": {}, "model": "offline/demo", "lease": 3600,
-        "idempotency_key": None, "request_hash": None, "content": "hello", "title": "hello",
+        "idempotency_key": None, "request_hash": None, "content": "hello", "title": "hello", "surface": "",
     }  # fmt: skip
     async with transaction(person.scope) as connection:
         await records.begin(connection, values, new_conversation=True)

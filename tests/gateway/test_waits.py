@@ -4,7 +4,7 @@ import asyncio
 import uuid
 
 from gateway import runs
-from gateway.runs import ChatRequest
+from gateway.chats import ChatRequest
 from gateway.waits import waits
 from tests.people import Cast
 from tools import hints, redis

@@ -1,0 +1,176 @@
+"""Chats as they become runs in somebody's hands: a request that begins one, or the rows of one that goes on."""
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from approvals import rights
+from approvals.rights import Rights
+from gateway import continuity, loop, prompts, records
+from gateway.drives import Asked, Drive
+from gateway.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, NoSuchResponse, ShadowsManagedTool
+from gateway.providers.interface import PromptMessage, UserMessage
+from gateway.providers.names import safe
+from gateway.providers.registry import UnknownModel
+from gateway.surfaces import kept
+from gateway.surfaces.interface import ClientRequest
+from gateway.view import Row, RunView, from_rows
+from tenants.scoping import Connection, Scope, transaction
+from tools import pipeline
+
+# Responses that go on from one another, all the way back.
+MOST_RESPONSES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A chat request whose shape is already checked; `request_hash` covers its body, for the idempotency key.
+
+    Over a compatible API, `surface`, `client` is what was asked, and `content` the last thing that the user said.
+    """
+
+    content: str
+    conversation_id: uuid.UUID | None = None
+    agent: str | None = None
+    model: str | None = None
+    streams: bool = False
+    idempotency_key: str | None = None
+    request_hash: bytes | None = None
+    surface: str = ""
+    client: ClientRequest | None = None
+
+
+async def open(scope: Scope, request: ChatRequest) -> Drive:
+    """Write the user's message and the run, in progress and ours.
+
+    Raises NoSuchConversation, NoSuchAgent, NoSuchModel, NoSuchResponse, ShadowsManagedTool; UniqueViolation for a used
+    idempotency key or a busy conversation.
+    """
+    client = request.client
+    async with transaction(scope) as connection:
+        row = await records.context(connection, scope.user_id, request.agent)
+        if row is None or row["agent_id"] is None:
+            raise NoSuchAgent(request.agent)
+        known = rights.from_row(row, row)
+        model = _model(request, row)
+        transcript: tuple[PromptMessage, ...] = ()
+        shown: list[PromptMessage] = []
+        conversation_id = request.conversation_id
+        if client is not None:
+            _refuse_shadows(client, known)
+            transcript = await _transcript(connection, scope, client)
+            shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript)
+        elif conversation_id and not await records.owns(connection, conversation_id):
+            raise NoSuchConversation(conversation_id)
+        values: Row = {
+            "id": uuid.uuid4(),
+            **scope._asdict(),
+            "conversation_id": conversation_id or uuid.uuid4(),
+            "message_id": uuid.uuid4(),
+            "user_message_id": uuid.uuid4(),
+            "agent_id": row["agent_id"],
+            "profile": {name: row[name] for name in _PROFILE},
+            "model": model,
+            "surface": request.surface,
+            "lease": settings.RUN_LEASE_SECONDS,
+            "idempotency_key": request.idempotency_key,
+            "request_hash": request.request_hash,
+            "content": request.content,
+            "title": request.content.strip()[:60],
+        }
+        await records.begin(connection, values, new_conversation=conversation_id is None)
+        if client is not None:
+            await records.keep_request(connection, values | {"request": kept.dumps(client)})
+        elif request.conversation_id:
+            shown = await _past(connection, values)
+    fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
+    view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
+    return Drive(
+        view=view,
+        scope=scope,
+        shown=shown if client is not None else [*shown, UserMessage(request.content)],
+        deadline=time.monotonic() + row["max_seconds"],
+        streams=request.streams,
+        asked=Asked(client.client_tools, client.options) if client is not None else Asked(),
+        transcript=transcript,
+        known=known,
+    )
+
+
+async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
+    """Take a run that nobody holds, from its rows; None when somebody does, or when it waits for humans."""
+    async with transaction(scope) as connection:
+        row = await records.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
+        if row is None:
+            return None
+        transcript: tuple[PromptMessage, ...] = ()
+        asked = Asked()
+        if kept_request := await records.request(connection, run_id) if row["surface"] else None:
+            client = kept.loads(kept_request)
+            asked = Asked(client.client_tools, client.options)
+            transcript = await _transcript(connection, scope, client)
+            shown, _ = await continuity.restored(connection, scope.user_id, transcript)
+        else:
+            said = await records.user_message(connection, row)
+            shown = [*await _past(connection, row), UserMessage(said)]
+        view = from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
+    left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
+    return Drive(view, scope, shown, time.monotonic() + left, streams=False, asked=asked, transcript=transcript)
+
+
+def _model(request: ChatRequest, row: Row) -> str:
+    model: str = request.model or row["model"] or settings.DEFAULT_MODEL
+    try:
+        loop.providers().resolve(model)
+    except UnknownModel as unknown:
+        raise NoSuchModel(unknown.message) from None
+    return model
+
+
+def _refuse_shadows(client: ClientRequest, known: Rights) -> None:
+    """A name must not be a managed tool's and the client's: nobody could say whose a call of it is."""
+    managed = {safe(tool.name): tool.name for tool in pipeline.offered(known.policy)}
+    for at, tool in enumerate(client.client_tools):
+        if tool.parameters is not None and safe(tool.name) in managed:
+            raise ShadowsManagedTool(tool.name, f"tools[{at}]")
+
+
+async def _transcript(connection: Connection, scope: Scope, client: ClientRequest) -> tuple[PromptMessage, ...]:
+    """The client's messages, after those of the response that it goes on from. Raises NoSuchResponse."""
+    messages = client.messages
+    previous, steps = client.previous, 0
+    while previous is not None:
+        run_id, steps = _uuid(previous), steps + 1
+        row = await records.run(connection, scope, run_id) if run_id and steps <= MOST_RESPONSES else None
+        kept_request = await records.request(connection, row["id"]) if row else None
+        if row is None or kept_request is None:
+            raise NoSuchResponse(previous)
+        earlier = kept.loads(kept_request)
+        run = from_rows(row, *await records.of_runs(connection, [row["id"]]))
+        waited = [call for turn in run.turns for call in turn.calls if call["approval_id"]]
+        said = continuity.visible(run.turns, continuity.notice(waited) if waited else "")
+        messages = (*earlier.messages, said, *messages)
+        previous = earlier.previous
+    return messages
+
+
+def _uuid(text: str) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return None
+
+
+_PROFILE = (
+    *("slug", "instructions", "tools", "max_tier", "on_refused_approval"),
+    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
+)
+
+
+async def _past(connection: Connection, run: Row) -> list[Any]:
+    rows = await records.past(connection, run["conversation_id"], run["id"], prompts.MOST_RUNS)
+    return prompts.of_past(*rows, run["profile"]["max_result_bytes"])
