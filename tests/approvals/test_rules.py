@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, ProgrammingError, connection
+from django.db.models import JSONField, Value
 
 from approvals import rights, rules
 from approvals.rules import Effort, Rule, RulesExhausted
+from tenants import scoping
 from tenants.models import Membership, User
 from tenants.routing import on_login
 from tenants.scoping import transaction
@@ -113,6 +116,31 @@ def test_a_rule_approves_nothing_once_its_owner_may_not(tenant: Cast, other_tena
 def test_two_rights_that_differ_in_uses_left_alone_judge_alike(tenant: Cast) -> None:
     assert a_rule(id="1", uses_left=2) == a_rule(id="1", uses_left=1)
     assert a_rule(id="1", uses_left=2) != a_rule(id="1", condition=TO_BOB)
+
+
+COLUMNS = ["effect = 'deny'", "tool_name = 'save_note'", "condition = NULL", "user_id = NULL", "role = 'owner'",
+           "agent = 'other'", "tenant_id = gen_random_uuid()", "created_at = now()"]  # fmt: skip
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_not_even_the_app_can_change_what_a_rule_is_about(tenant: Cast, column: str) -> None:
+    rule = make_rule(tenant, condition=TO_BOB)
+    statement = f"UPDATE approval_rules SET {column} WHERE id = %s"
+    with pytest.raises(ProgrammingError, match="permission denied"), scoping.scope(*tenant.olga.scope):
+        connection.cursor().execute(statement, [rule.id])
+    with pytest.raises(ProgrammingError, match="permission denied"), scoping.scope(*tenant.olga.scope):
+        connection.cursor().execute("DELETE FROM approval_rules WHERE id = %s", [rule.id])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"tool_name": "*"}, {"expires_at": None}, {"effect": "deny", "uses_left": 1}, {"uses_left": -1},
+     {"effect": "allow"}, {"condition": [1]}, {"condition": Value(None, JSONField())}],
+    ids=repr,
+)  # fmt: skip
+def test_no_row_is_wider_than_the_services_would_make_it(tenant: Cast, more: dict[str, Any]) -> None:
+    with pytest.raises(IntegrityError):
+        make_rule(tenant, **more)
 
 
 # --- conditions ------------------------------------------------------------------------------------------------------
