@@ -15,6 +15,7 @@ from channels.layers import get_channel_layer  # noqa: E402
 from approvals.consumers import ApprovalsConsumer  # noqa: E402
 from gateway import garbage, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
+from gateway.surfaces import app as compatible  # noqa: E402
 from tenants import scoping  # noqa: E402
 from tools import redis  # noqa: E402
 
@@ -30,6 +31,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await _lifespan(receive, send)
     elif scope["type"] == "http" and fast.takes(scope):
         await fast.chat(scope, receive, send)
+    elif scope["type"] == "http" and compatible.takes(scope):
+        await compatible.answer(scope, receive, send)
     elif scope["type"] == "http":
         await django_application(scope, receive, send)  # type: ignore[arg-type]
     elif scope["type"] == "websocket" and scope["path"] in SOCKETS:

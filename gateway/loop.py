@@ -166,14 +166,17 @@ async def _turn(it: Drive) -> None:
     owned = ownership.split(answer.calls, it.asked.client_names)
     if owned.managed:
         managed = replace(answer, calls=owned.managed)
-        values = records.turn_values(uuid.uuid4(), turn.attempt, managed, latency_ms)
+        values = records.turn_values(uuid.uuid4(), turn.attempt, managed, latency_ms, family=provider.family)
         await calls.commit(it, turn, managed, values, refused=owned.mixed)
         if owned.mixed:
             error = ("mixed_tool_calls", ownership.instruction(owned), 422)
             await end(it, records.end_values("failed", "", error=error))
     else:
-        values = records.turn_values(uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, owned.client)
+        values = records.turn_values(
+            uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, owned.client, provider.family
+        )
         turn.more = orjson.loads(values["more"] or "{}")
+        turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
         ending = records.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
         async with transaction(it.scope) as connection:

@@ -145,6 +145,7 @@ def turn_values(
     answer: Answer,
     latency_ms: int,
     client_calls: tuple[SuggestedCall, ...] = (),
+    family: str = "",
 ) -> Row:
     """The columns of `turns` for a model's answer, whose `calls` are managed; `client_calls` go back to the client."""
     return {
@@ -156,17 +157,18 @@ def turn_values(
         "input_tokens": answer.usage.input_tokens,
         "output_tokens": answer.usage.output_tokens,
         "latency_ms": latency_ms,
-        "more": _more(answer, client_calls),
+        "more": _more(answer, client_calls, family),
     }
 
 
-def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...]) -> str | None:
+def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...], family: str) -> str | None:
     """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
     more = {
         "opaque": [[part.family, part.raw] for part in answer.opaque],
         "client_calls": [[call.id, call.name, call.arguments] for call in client_calls],
         "stop_sequence": answer.stop_sequence,
         "extra": answer.extra,
+        "family": family if answer.extra else None,
         "cached_tokens": answer.usage.cached_tokens,
         "reasoning_tokens": answer.usage.reasoning_tokens,
     }
@@ -252,6 +254,12 @@ async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[lis
     """The turns and the calls of several runs, in order."""
     of_turns = await (await connection.execute(_TURNS_OF_RUNS, [run_ids])).fetchall()
     return of_turns, await (await connection.execute(_PAST_CALLS, [run_ids])).fetchall()
+
+
+async def agent_slugs(connection: Connection) -> list[str]:
+    """The tenant's agents, the default one first."""
+    query = "SELECT slug FROM agents ORDER BY is_default DESC, slug"
+    return [row["slug"] for row in await (await connection.execute(query)).fetchall()]
 
 
 async def user_message(connection: Connection, run: Row) -> str:

@@ -30,6 +30,7 @@ class TurnView:
     length: int = 0
     calls: list[Row] = field(default_factory=list)
     suspensions: int = 0
+    finish_reason: str = "stop"
     heard: list[Opaque] = field(default_factory=list)
     more: Row = field(default_factory=dict)
 
@@ -130,6 +131,7 @@ def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
             [turn["text"]],
             len(turn["text"]),
             suspensions=turn["suspensions"],
+            finish_reason=turn["finish_reason"],
             more=orjson.loads(turn["more"] or "{}"),
         )
         for turn in turns

@@ -1,0 +1,60 @@
+"""`GET /v1/models`: the models that the configuration names, and the caller's agents, without asking upstream."""
+
+from typing import Any
+
+import psycopg
+
+from gateway import loop, records
+from gateway.errors import Unavailable
+from gateway.middleware import request_id
+from gateway.surfaces import http
+from gateway.surfaces.http import Scope, Send
+from gateway.surfaces.serving import authenticated
+from tenants.errors import Refused
+from tenants.scoping import Scope as Walls
+from tenants.scoping import transaction
+
+
+async def answer(scope: Scope, send: Send) -> None:
+    """The list, or one of them by its name; in OpenAI's shape, which Anthropic's SDK reads too."""
+    headers = http.headers(scope)
+    identity, origin = request_id(headers.get("x-request-id", "")), http.allowed_origin(headers)
+    try:
+        if scope["method"] != "GET":
+            raise _Refused("Models can only be read.", 405)
+        principal = await authenticated(headers)
+        async with transaction(Walls(principal.tenant_id, principal.user_id)) as connection:
+            agents = await records.agent_slugs(connection)
+        found = [_model(name, name.partition("/")[0]) for name in loop.providers().models()]
+        found += [_model(slug, "toolgate") for slug in agents]
+        wanted = scope["path"].removeprefix("/v1/models").strip("/")
+        if not wanted:
+            body: dict[str, Any] = {"object": "list", "data": found, "has_more": False}
+            body |= {"first_id": found[0]["id"] if found else None, "last_id": found[-1]["id"] if found else None}
+        else:
+            body = next((model for model in found if model["id"] == wanted), {})
+            if not body:
+                raise _Refused(f"There is no model {ascii(wanted)[:200]}.", 404)
+        await http.send_json(send, 200, body, identity, origin)
+    except Refused as refusal:
+        await _refuse(send, refusal, identity, origin)
+    except psycopg.OperationalError:
+        await _refuse(send, Unavailable(), identity, origin)
+
+
+class _Refused(Refused):
+    def __init__(self, detail: str, status: int):
+        super().__init__(detail)
+        self.status = status
+        self.code = "model_not_found" if status == 404 else "invalid_request"
+
+
+async def _refuse(send: Send, refusal: Refused, identity: str, origin: str) -> None:
+    error = {"message": refusal.detail, "type": "invalid_request_error", "param": None, "code": refusal.code}
+    await http.send_json(send, refusal.status, {"type": "error", "error": error}, identity, origin)
+
+
+def _model(name: str, owner: str) -> dict[str, Any]:
+    """A model as both vendors' SDKs read it."""
+    shape = {"id": name, "object": "model", "created": 0, "owned_by": owner}
+    return {**shape, "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
