@@ -8,6 +8,7 @@ from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
+    Opaque,
     Options,
     Prompt,
     SuggestedCall,
@@ -50,7 +51,7 @@ async def test_a_whole_answer_has_its_text_finish_reason_and_usage(
 ) -> None:
     usage = {"input_tokens": 7, "output_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": None}
     fake.json(message(TEXT, {"type": "text", "text": " Bye."}, usage=usage))
-    assert await anthropic.ask(question()) == Answer("Hi. Bye.", (), "stop", Usage(17, 3))
+    assert await anthropic.ask(question()) == Answer("Hi. Bye.", (), "stop", Usage(17, 3, 10))
 
 
 async def test_the_prompt_is_sent_as_the_messages_api_wants_it(
@@ -105,9 +106,9 @@ async def test_the_prompt_is_sent_as_the_messages_api_wants_it(
                         "content": f'{{"ok": true, "data": "toolu_{n}"}}',
                     }
                     for n in (1, 2, 3, 4)
-                ],
+                ]
+                + [{"type": "text", "text": "thanks"}],
             },
-            {"role": "user", "content": "thanks"},
         ],
         "system": "Be kind.",
         "tools": [
@@ -179,7 +180,11 @@ async def test_a_streamed_answer_is_the_sum_of_its_pieces(fake: FakeProvider, an
         SuggestedCall("b", "t", "{}"),
         SuggestedCall("a", "t", '{"q": 1}'),
     )
-    assert answer == Answer("Grüß dich", calls, "tool_calls", Usage(7, 3))
+    opaque = (
+        Opaque("anthropic", {"type": "thinking", "thinking": "hmhm"}),
+        Opaque("anthropic", {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}),
+    )
+    assert answer == Answer("Grüß dich", calls, "tool_calls", Usage(7, 3), opaque=opaque)
     assert heard == ["Grüß ", "dich"]
     assert fake.asked[0].body["stream"] is True
 
