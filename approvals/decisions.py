@@ -52,6 +52,8 @@ Row = dict[str, Any]
 # An approval in the last moment still leaves the run time to go on.
 GRACE = timedelta(minutes=10)
 MAX_REASON = 2000
+TELLING_SECONDS = 1.0
+_telling: set[asyncio.Task[None]] = set()
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 _LOCK = "SELECT * FROM approval_requests WHERE id = %s FOR UPDATE"
@@ -183,7 +185,12 @@ async def _tell(ended: News) -> None:
     row, told = ended.row, [news.spread(ended)]
     if row["status"] != "pending":
         told += [hints.publish(row["run_id"]), go_on(row["tenant_id"], row["user_id"], row["run_id"])]
-    await asyncio.gather(*told)
+    telling = {asyncio.create_task(each) for each in told}
+    _telling.update(telling)
+    for task in telling:
+        task.add_done_callback(_telling.discard)
+    # Who decides does not wait for a broker that is away; the sweeper finds what was not told.
+    await asyncio.wait(telling, timeout=TELLING_SECONDS)
 
 
 async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Row, Row]:

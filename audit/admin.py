@@ -56,7 +56,11 @@ class ToolFilter(DropdownFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
         """The calls of that tool."""
-        return queryset.filter(tool_name=self.value()) if self.value() else queryset
+        name = self.value() or ""
+        if "\x00" in name:
+            # PostgreSQL has no such text.
+            return queryset.none()
+        return queryset.filter(tool_name=name) if name else queryset
 
 
 class PeriodFilter(DropdownFilter):

@@ -11,7 +11,7 @@ OWNER = "DATABASE_OWNER_URL"
 WEB = (
     *("uvicorn", "gateway.asgi:application", "--loop", "uvloop", "--http", "httptools"),
     *("--no-access-log", "--no-server-header", "--log-level", "warning"),
-    *("--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "75"),
+    *("--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "75", "--ws-max-size", "1048576"),
     # One process each: uvicorn would take WEB_CONCURRENCY to mean that it should start more.
     *("--workers", "1"),
 )
