@@ -131,7 +131,8 @@ def _assistant(message: Fields, calls: tuple[SuggestedCall, ...]) -> AssistantMe
     given = message.values.get("content")
     text = ""
     parts: tuple[Part, ...] = ()
-    if given or given == "":
+    # An empty array is what some SDKs send where there are only calls.
+    if given is not None and given != []:
         text, parts = _content(message, {"text", "refusal"})
     elif not calls and refusal is None and audio is None:
         raise MissingField(message.place("content"))
