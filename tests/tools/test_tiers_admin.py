@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.forms import model_to_dict
 
 from gateway.models import Agent
 from tenants.routing import on_login
@@ -69,11 +70,8 @@ def test_an_agents_reach_and_what_follows_a_refusal_can_be_changed(admin: Admin,
     with on_login("operator"):
         agent = Agent.objects.get(tenant_id=tenant.id)
     page = f"/admin/gateway/agent/{agent.pk}/change/"
-    filled = {
-        "tenant": str(tenant.id), "slug": "default", "name": "Default", "instructions": "", "model": "",
-        "tools": '"all"', "is_default": "on", "max_tier": "workspace", "on_refused_approval": "halt", "max_turns": "8",
-        "max_seconds": "120", "tool_seconds": "30", "max_result_bytes": "16384",
-    }  # fmt: skip
+    given = {name: value for name, value in model_to_dict(agent).items() if value not in (None, False)}
+    filled = given | {"tools": '"all"', "max_tier": "workspace", "on_refused_approval": "halt"}
     assert admin.post(page, filled).url.path == "/admin/gateway/agent/"
     with on_login("operator"):
         agent.refresh_from_db()
