@@ -6,12 +6,11 @@ import uuid
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, WebSocketRoute, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.approvals.api import assert_untouched, decide, decision_rows, request_row
 from tests.approvals.requests import EDITED, held
-from tests.browser.driving import DESK, PHONE, Visit, send, sticking_out, tab_to
-from tests.database import rows
+from tests.browser.driving import DESK, PHONE, Visit, sticking_out, tab_to
 from tests.people import Cast, Person
 from tests.stack import Stack
 
@@ -146,108 +145,6 @@ async def test_several_are_decided_with_one_reason_and_what_failed_is_said(
     assert [decision_rows(each)[0]["reason"] for each in (made[0], made[2])] == ["House rules."] * 2
 
 
-# --- live ------------------------------------------------------------------------------------------------------------
-async def test_a_new_request_appears_and_another_persons_decision_shows(
-    visit: Visit, tenant: Cast, stack: Stack
-) -> None:
-    page = await visit("/approvals/", tenant.carol)
-    await live(page)
-    await expect(page.get_by_role("heading", name="Nothing waits")).to_be_visible()
-    first = await ask(stack, tenant.alice)
-    await expect(card(page, first)).to_be_visible()
-    await expect(page.get_by_role("heading", name="Nothing waits")).to_be_hidden()
-    await expect(page).to_have_title("(1) Approvals · Toolgate")
-    await expect(page.locator("#told")).to_contain_text("New: send_email")
-    second = await ask(stack, tenant.bob)
-    await expect(card(page, second)).to_be_visible()
-    await card(page, second).get_by_label("Reason").fill("still typing")
-    top = (await card(page, second).bounding_box() or {})["y"]
-    answer = await asyncio.to_thread(decide, stack, tenant.olga, first, "deny", reason="No.")
-    assert answer.status_code == 200
-    await expect(card(page, first).locator(".pill")).to_have_text(f"Denied by {tenant.olga.username}")
-    await expect(page.locator("#told")).to_contain_text(f"Denied by {tenant.olga.username}")
-    await expect(page).to_have_title("(1) Approvals · Toolgate")
-    # Nothing moved under the pointer, and nothing that was typed is lost.
-    assert abs((await card(page, second).bounding_box() or {})["y"] - top) < 1
-    await expect(card(page, second).get_by_label("Reason")).to_have_value("still typing")
-    await expect(card(page, second).get_by_label("Reason")).to_be_focused()
-
-
-async def test_a_vote_of_two_is_shown_and_what_was_typed_stays(visit: Visit, tenant: Cast, stack: Stack) -> None:
-    request = held(tenant.alice, approvals_needed=2)
-    page = await visit("/approvals/", tenant.carol)
-    await live(page)
-    await page.get_by_label("Reason").fill("me too")
-    await asyncio.to_thread(decide, stack, tenant.olga, request, "approve", reason="Fine.")
-    await expect(card(page, request).locator(".facts")).to_contain_text(f"1 of 2 approvals, by {tenant.olga.username}")
-    await expect(page.get_by_label("Reason")).to_have_value("me too")
-    await page.get_by_role("button", name="Approve").click()
-    await expect(card(page, request).locator(".pill")).to_have_text(f"Approved by {tenant.olga.username} and you")
-
-
-async def test_who_comes_too_late_is_told_who_was_first(visit: Visit, tenant: Cast, stack: Stack) -> None:
-    request = held(tenant.alice)
-    await_socket = asyncio.Event()
-
-    async def deaf(socket: WebSocketRoute) -> None:
-        await_socket.set()
-
-    page = await visit("about:blank", tenant.carol)
-    await page.route_web_socket("**/ws/approvals/", deaf)
-    await page.goto("/approvals/")
-    await await_socket.wait()
-    await asyncio.to_thread(decide, stack, tenant.olga, request, "deny")
-    await page.get_by_role("button", name="Approve").click()
-    await expect(card(page, request).get_by_role("alert")).to_have_text(
-        "This approval request is decided: it was denied."
-    )
-    await expect(card(page, request).locator(".pill")).to_have_text(f"Denied by {tenant.olga.username}")
-    assert [each["verdict"] for each in decision_rows(request)] == ["deny"]
-
-
-async def test_without_the_socket_the_page_says_so_and_looks_by_itself(
-    visit: Visit, tenant: Cast, stack: Stack
-) -> None:
-    page = await visit("about:blank", tenant.carol)
-    await page.clock.install()
-    tried = 0
-
-    async def refuse(socket: WebSocketRoute) -> None:
-        nonlocal tried
-        tried += 1
-        if tried < 4:
-            await socket.close()
-        else:
-            socket.connect_to_server()
-
-    await page.route_web_socket("**/ws/approvals/", refuse)
-    await page.goto("/approvals/")
-    await expect(page.locator("#connection")).to_have_text("Reconnecting; looking every 10 seconds")
-    request = held(tenant.alice)
-    await page.clock.run_for(900)
-    assert await card(page, request).count() == 0
-    await page.clock.run_for(11_000)
-    await expect(card(page, request)).to_be_visible()
-    await expect(page.locator("#connection")).to_have_text("Live")
-    assert tried == 4
-
-
-async def test_whoever_is_demoted_sees_the_queue_no_longer(visit: Visit, tenant: Cast, stack: Stack) -> None:
-    from tenants.models import Membership
-    from tenants.routing import on_login
-
-    page = await visit("/approvals/", tenant.carol)
-    await live(page)
-
-    def demote() -> None:
-        with on_login("operator"):
-            Membership.objects.filter(user_id=tenant.carol.principal.user_id).update(role="member")
-
-    await asyncio.to_thread(demote)
-    await ask(stack, tenant.alice)
-    await expect(page.get_by_role("heading", name="You may not do that")).to_be_visible()
-
-
 # --- what is read ----------------------------------------------------------------------------------------------------
 async def test_ones_own_request_and_an_auditors_queue_have_no_buttons_that_decide(visit: Visit, tenant: Cast) -> None:
     request = held(tenant.carol)
@@ -361,94 +258,3 @@ async def test_it_works_without_a_script(browser: Any, stack: Stack, tenant: Cas
         await expect(page).to_have_url(f"{stack.url}/approvals/{request}/")
         await expect(card(page, request)).to_contain_text("By hand.")
     assert [request_row(each)["status"] for each in (approved, denied)] == ["approved", "denied"]
-
-
-# --- the one who asked -----------------------------------------------------------------------------------------------
-async def test_the_chat_says_what_it_waits_for_and_goes_on_by_itself(visit: Visit, tenant: Cast, stack: Stack) -> None:
-    page = await visit("/", tenant.alice)
-    await send(page, f"Order some.\ncall: send_email {json.dumps(MAIL)}\ncall: list_tasks {{}}")
-    waiting = page.locator("details.call").first
-    await expect(page.locator("details.call .pill")).to_have_text(["Waiting for approval", "Done"])
-    await expect(waiting.locator(".notice")).to_contain_text("it expires in 23 hours")
-    await expect(waiting.get_by_label("Arguments")).to_contain_text("supplier@example.com")
-    await expect(page.get_by_text("This answer waits for a human")).to_be_visible()
-    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
-    await expect(page.locator("#status")).to_have_text("Waiting for an approval")
-    before = await page.locator("#runs").inner_text()
-    await page.reload()
-    await expect(page.get_by_text("This answer waits for a human")).to_be_visible()
-    assert await page.locator("#runs").inner_text() == before
-    [row] = rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
-    answer = await asyncio.to_thread(decide, stack, tenant.carol, row["id"], "approve")
-    assert answer.status_code == 200
-    await expect(page.locator("details.call .pill")).to_have_text(["Done", "Done"])
-    await expect(page.locator(".prose").last).to_contain_text("I sent the e-mail to supplier@example.com.")
-    await expect(page.get_by_text("This answer waits for a human")).to_have_count(0)
-    await expect(page.get_by_role("button", name="Send")).to_be_visible()
-
-
-async def test_the_chat_takes_the_stream_up_again_where_the_message_left_it(
-    visit: Visit, tenant: Cast, stack: Stack
-) -> None:
-    page = await visit("/", tenant.alice)
-    followed: list[str | None] = []
-    said: list[str] = []
-
-    async def watch(route: Any) -> None:
-        followed.append(await route.request.header_value("last-event-id"))
-        await route.continue_()
-
-    await page.route("**/api/v1/runs/*/events", watch)
-    await page.expose_function("said", lambda words: said.append(words))
-    await page.evaluate("new MutationObserver(([{ target }]) => said(target.textContent))"
-                        ".observe(document.getElementById('status'), { childList: true })")  # fmt: skip
-    await send(page, f"call: send_email {json.dumps(MAIL)}")
-    await expect(page.locator("#status")).to_have_text("Waiting for an approval")
-    [row] = rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
-    await asyncio.to_thread(decide, stack, tenant.carol, row["id"], "deny", reason="No.")
-    await expect(page.locator("details.call .pill")).to_have_text("Not approved")
-    await expect(page.locator("li.run")).to_have_attribute("aria-busy", "false")
-    assert len(followed) == 1 and followed[0]
-    assert not [words for words in said if "lost" in words]
-
-
-async def test_withdraw_ends_the_call_and_the_answer_goes_on(visit: Visit, tenant: Cast) -> None:
-    page = await visit("/", tenant.alice)
-    await send(page, f"call: send_email {json.dumps(MAIL)}")
-    await page.get_by_role("button", name="Withdraw").click()
-    await expect(page.locator("details.call .pill")).to_have_text("Cancelled")
-    await expect(page.locator(".prose").last).to_contain_text("The user withdrew this call")
-    [row] = rows("SELECT status FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
-    assert row["status"] == "cancelled"
-
-
-async def test_stop_ends_a_run_that_waits(visit: Visit, tenant: Cast) -> None:
-    page = await visit("/", tenant.alice)
-    await send(page, f"call: send_email {json.dumps(MAIL)}")
-    await expect(page.locator("details.call .pill")).to_have_text("Waiting for approval")
-    await page.get_by_role("button", name="Stop").click()
-    await expect(page.locator("details.call .pill")).to_have_text("Cancelled")
-    await expect(page.locator(".run .notice", has_text="Stopped")).to_be_visible()
-    await expect(page.get_by_text("This answer waits for a human")).to_have_count(0)
-    await expect(page.locator("li.run")).to_have_attribute("aria-busy", "false")
-    [row] = rows("SELECT status FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
-    assert row["status"] == "cancelled"
-
-
-async def test_the_calls_page_tells_the_whole_story(visit: Visit, tenant: Cast, stack: Stack) -> None:
-    request = await ask(stack, tenant.alice)
-    edited = {**MAIL, "subject": "Order 4712"}
-    await asyncio.to_thread(decide, stack, tenant.carol, request, "approve", reason="Corrected.", arguments=edited)
-    call = (await settled(request))["call_id"]
-    page = await visit(f"/history/{call}/", tenant.alice, size=PHONE)
-    for heading in ("Approval", "Arguments, as the model sent them", "What the gates said when it went on"):
-        await expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
-    story = page.locator(".story")
-    await expect(story).to_contain_text(f"{tenant.carol.username} approved with other arguments")
-    await expect(story).to_contain_text("Corrected.")
-    assert await story.locator("del").all_inner_texts() == ["4711"]
-    assert await story.locator("ins").all_inner_texts() == ["4712"]
-    await expect(page.get_by_text("A human has to approve it", exact=True)).to_be_visible()
-    await expect(page.get_by_text("It is the call that was approved")).to_be_visible()
-    await expect(page.get_by_text("The tool was called with these.")).to_be_visible()
-    assert await sticking_out(page) == []
