@@ -166,7 +166,7 @@ def _uuid(text: str) -> uuid.UUID | None:
 
 
 _PROFILE = (
-    *("slug", "instructions", "tools", "max_tier", "on_refused_approval"),
+    *("slug", "instructions", "tools", "max_tier", "on_refused_approval", "on_disconnect"),
     *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
 )
 

@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 _CONTEXT = f"""
     SELECT p.*, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns, a.max_seconds, a.tool_seconds,
-        a.max_result_bytes, a.max_tier, a.on_refused_approval
+        a.max_result_bytes, a.max_tier, a.on_refused_approval, a.on_disconnect
     FROM ({rights.LOAD}) p LEFT JOIN agents a ON CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
 _BEGIN_CONVERSATION = """conversation AS (
         INSERT INTO conversations (id, tenant_id, user_id, title)

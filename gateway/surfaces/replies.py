@@ -2,7 +2,7 @@
 
 from gateway import continuity
 from gateway.providers.interface import Usage
-from gateway.surfaces.interface import Reply, TurnReply
+from gateway.surfaces.interface import ClientRequest, Reply, TurnReply
 from gateway.view import RunView, TurnView, call_body, pending, required_action
 
 # A spent budget ends an answer as a full one ends: cut.
@@ -14,8 +14,8 @@ def turn_reply(turn: TurnView) -> TurnReply:
     return TurnReply(turn.number, turn.text, turn.opaque, tuple(call_body(call) for call in turn.calls))
 
 
-def reply(view: RunView, *, model: str, created: int) -> Reply:
-    """The answer of a run that is over, or waits for humans."""
+def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
+    """The answer to a request, of its run that is over or waits for humans."""
     row, last = view.row, view.last
     waiting = pending(last) if last and view.suspended else []
     action = required_action(waiting)
@@ -24,7 +24,7 @@ def reply(view: RunView, *, model: str, created: int) -> Reply:
     return Reply(
         id=view.id.hex,
         created=created,
-        model=model,
+        model=request.model,
         turns=tuple(turn_reply(turn) for turn in view.turns),
         calls=calls,
         finish_reason=_finish_reason(view, bool(calls)),
@@ -40,6 +40,7 @@ def reply(view: RunView, *, model: str, created: int) -> Reply:
         pending=tuple(action["approvals"]) if action else (),
         family=more.get("family"),
         extra=more.get("extra", {}),
+        echo=request.echo,
     )
 
 

@@ -123,7 +123,7 @@ async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, A
     if view.row["status"] in ("failed", "cancelled"):
         await _failed(exchange, view, origin)
         return
-    body = exchange.surface.whole(replies.reply(view, model=request.model, created=created))
+    body = exchange.surface.whole(replies.reply(view, request, created))
     await http.send_json(exchange.send, 200, body, exchange.identity, origin)
 
 
@@ -204,7 +204,7 @@ async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, cre
 
     async def send_all() -> None:
         await http.begin_stream(exchange.send, exchange.identity, origin, STREAM_HEADERS)
-        async with aclosing(_events(exchange, writer, view, request.model, created)) as events:
+        async with aclosing(_events(exchange, writer, view, request, created)) as events:
             async for piece in events:
                 await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})
         await exchange.send({"type": "http.response.body", "body": b""})
@@ -229,7 +229,7 @@ def _shown(view: RunView) -> bool:
 
 
 async def _events(
-    exchange: Exchange, writer: StreamWriter, view: RunView, model: str, created: int
+    exchange: Exchange, writer: StreamWriter, view: RunView, request: ClientRequest, created: int
 ) -> AsyncGenerator[bytes, None]:
     yield writer.begin()
     sent = _Sent(writer)
@@ -242,7 +242,7 @@ async def _events(
                 yield writer.error(*_error(view))
                 return
             if view.final or view.suspended:
-                yield writer.end(replies.reply(view, model=model, created=created))
+                yield writer.end(replies.reply(view, request, created))
                 return
             try:
                 async with asyncio.timeout(KEEP_ALIVE_SECONDS):

@@ -1,0 +1,29 @@
+"""Official clients of a Toolgate whose provider says what a test writes."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import openai
+import pytest
+
+from tests.hostile.upstream import Upstream, running
+
+if TYPE_CHECKING:
+    from tests.people import Person
+
+
+@pytest.fixture(scope="session")
+def upstream() -> Iterator[Upstream]:
+    """The scripted provider and its Toolgate."""
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def client(upstream: Upstream) -> "Callable[[Person], openai.OpenAI]":
+    """The official client as a person, without retries of its own."""
+
+    def made(person: "Person") -> openai.OpenAI:
+        return openai.OpenAI(api_key=person.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=60)
+
+    return made
