@@ -165,10 +165,10 @@ class House:
             time.sleep(0.05)
         return found
 
-    def run_of(self, key: str) -> dict[str, Any] | None:
-        """The run that a request with that Idempotency-Key began."""
+    def run_of(self, key: str) -> dict[str, Any]:
+        """The run that a request with that Idempotency-Key began; empty when there is none."""
         found = self.rows("SELECT * FROM runs WHERE idempotency_key = %s", key)
-        return found[0] if found else None
+        return found[0] if found else {}
 
     def calls_of(self, key: str) -> list[dict[str, Any]]:
         """That run's calls, in the order in which the model made them."""
@@ -179,7 +179,8 @@ class House:
     def end_of(self, key: str) -> dict[str, Any]:
         """That run's row once it is over."""
         query = "SELECT * FROM runs WHERE idempotency_key = %s AND finished_at IS NOT NULL"
-        return self.wait_for(lambda: self.rows(query, key))[0]
+        found: dict[str, Any] = self.wait_for(lambda: self.rows(query, key))[0]
+        return found
 
     def refused_changes(self) -> list[str]:
         """What PostgreSQL has logged, since the last time it was asked, about changes of final calls."""

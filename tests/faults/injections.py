@@ -169,3 +169,11 @@ FAULTS: dict[str, Fault] = {
     "two sweepers": _two_sweepers,
     "kill -9 everything": _everything_killed,
 }
+# Those that take seconds by themselves: left to the long suite.
+LASTING = {
+    "SIGSTOP web past its lease",
+    "SIGSTOP worker past its lease",
+    "Valkey hung",
+    "two sweepers",
+    "PostgreSQL restarted",
+}
