@@ -147,7 +147,8 @@ async def look(scope: Scope, run_id: uuid.UUID) -> RunView:
     held = _drives.get(run_id)
     if held is not None and (held[0].row["tenant_id"], held[0].row["user_id"]) == scope:
         return held[0]
-    async with transaction(scope) as connection:
+    # In one moment, since somebody may be driving it.
+    async with transaction(scope, snapshot=True) as connection:
         row = await records.run(connection, scope, run_id)
         if row is None:
             raise NoSuchRun(run_id)
@@ -179,7 +180,9 @@ async def _follow(scope: Scope, view: RunView) -> None:
                 return
             try:
                 refresh(view, await look(scope, view.id))
-            except psycopg.OperationalError:
+            except Exception as error:
+                if not isinstance(error, psycopg.OperationalError):
+                    log.exception("run not followed", extra={"run_id": str(view.id)})
                 # What was not seen may have been the last change, of which no other hint comes.
                 await asyncio.sleep(POLL_SECONDS)
                 woken.set()

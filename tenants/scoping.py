@@ -22,6 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Pool = AsyncConnectionPool[Connection]
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
+_BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
 # How often a broken pooled connection is replaced before the database counts as away.
 ATTEMPTS = 4
@@ -87,8 +88,10 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 
 
 @asynccontextmanager
-async def transaction(scope: Scope) -> AsyncIterator[Connection]:
+async def transaction(scope: Scope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
     """A transaction inside the scope's walls; commits at the end, rolls back on any exception.
+
+    With `snapshot` all its statements see the same moment.
 
     Its statements are pipelined: one whose rows nobody fetches costs no round trip of its own, and its error shows at
     the next fetch or at the end.
@@ -97,7 +100,7 @@ async def transaction(scope: Scope) -> AsyncIterator[Connection]:
     held = await _whole(connections_of)
     try:
         async with held.pipeline():
-            await held.execute("BEGIN")
+            await held.execute(_BEGIN_SNAPSHOT if snapshot else "BEGIN")
             await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
             yield held
             await held.execute("COMMIT")

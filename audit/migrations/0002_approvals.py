@@ -62,9 +62,10 @@ class Migration(migrations.Migration):
             CREATE OR REPLACE FUNCTION renew_call_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
                 LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
                 WITH held AS (
-                    SELECT r.id FROM tool_calls r JOIN unnest(ids, fences) AS held (id, fence) USING (id, fence)
+                    SELECT r.id, r.fence FROM tool_calls r JOIN unnest(ids, fences) AS held (id, fence) USING (id, fence)
                     WHERE r.status IN ('claimed', 'running')), free AS (
-                    SELECT r.id FROM tool_calls r JOIN held USING (id) FOR UPDATE OF r SKIP LOCKED), renewed AS (
+                    SELECT r.id FROM tool_calls r JOIN held USING (id, fence)
+                    WHERE r.status IN ('claimed', 'running') FOR UPDATE OF r SKIP LOCKED), renewed AS (
                     UPDATE tool_calls r SET lease_until = now() + make_interval(secs => seconds)
                     FROM free WHERE r.id = free.id RETURNING r.id)
                 SELECT id FROM held
