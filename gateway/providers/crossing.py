@@ -25,8 +25,10 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "modalities": (["text"],),
     "thinking": ({"type": "disabled"},),
 }
-# Thoughts help only the model that had them.
-_THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_details"})
+# Thoughts help only the model that had them, and what was refused is in the message's text too.
+_DROPPED_PARTS = frozenset(
+    {"thinking", "redacted_thinking", "reasoning", "reasoning_content", "reasoning_details", "refusal"}
+)
 
 
 def fields(options: Options, family: Family) -> dict[str, Any]:
@@ -46,12 +48,12 @@ def extra(of: Family | None, given: dict[str, Any], family: Family) -> dict[str,
 
 def parts(given: Iterable[Part], family: Family) -> list[Part]:
     """The parts that a provider of `family` understands, without another's thoughts. Raises Unsupported."""
-    return [part for part in given if not isinstance(part, Opaque) or part.family == family or not _thought(part)]
+    return [part for part in given if not isinstance(part, Opaque) or part.family == family or not _dropped(part)]
 
 
-def _thought(part: Opaque) -> bool:
+def _dropped(part: Opaque) -> bool:
     """Whether another family's part can be left out. Raises Unsupported."""
     kind = part.raw.get("type")
-    if kind in _THOUGHTS or "thoughtSignature" in part.raw:
+    if kind in _DROPPED_PARTS or "thoughtSignature" in part.raw:
         return True
     raise Unsupported(f"Parts of type {str(kind)[:100]} are not supported by the provider of this model.", "messages")

@@ -1,8 +1,8 @@
 """Answers of the chat completions API, whole and streamed, as the gateway knows them.
 
-`Answer.extra` holds those of the fields OF_ANSWER, OF_CHOICE and OF_MESSAGE that the server sent, by their names alone;
-a refusal is the answer's text too. What a model thought is opaque, one part a field: `{"type": "reasoning_content",
-"reasoning_content": "…"}`. Other fields of a call, which some servers want to see again, are its `extra`.
+`Answer.extra` holds those of the fields OF_ANSWER, OF_CHOICE and OF_MESSAGE that the server sent, by their names alone.
+What a model thought or refused is opaque, one part a field: `{"type": "reasoning_content", "reasoning_content": "…"}`;
+a refusal is the answer's text too. Other fields of a call, which some servers want to see again, are its `extra`.
 """
 
 import uuid
@@ -21,9 +21,9 @@ from gateway.providers.openai_wire import FAMILY
 
 OF_ANSWER: dict[str, type] = {"service_tier": str, "system_fingerprint": str}
 OF_CHOICE: dict[str, type] = {"logprobs": dict}
-OF_MESSAGE: dict[str, type] = {"refusal": str, "annotations": list, "audio": dict}
-THOUGHTS: dict[str, type] = {"reasoning_content": str, "reasoning": str, "reasoning_details": list}
-"""The fields in which compatible servers put what a model thought."""
+OF_MESSAGE: dict[str, type] = {"annotations": list, "audio": dict}
+ASIDES: dict[str, type] = {"reasoning_content": str, "reasoning": str, "reasoning_details": list, "refusal": str}
+"""What a message says beside its content: thoughts, in the fields of different compatible servers, and refusals."""
 
 _OF_CALL = frozenset({"index", "id", "type", "function", "custom"})
 _FINISH_REASONS = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
@@ -48,7 +48,7 @@ def whole(answer: dict[str, Any], names: Names) -> Answer:
         calls,
         _finish_reason(choice.get("finish_reason"), calls),
         _usage(answer.get("usage")),
-        opaque=tuple(_thought(name, value) for name, value in _found(message, THOUGHTS).items()),
+        opaque=tuple(_aside(name, value) for name, value in _found(message, ASIDES).items()),
         extra=extra,
     )
 
@@ -70,7 +70,7 @@ def _writable(value: object) -> bool:
         return False
 
 
-def _thought(name: str, value: Any) -> Opaque:
+def _aside(name: str, value: Any) -> Opaque:
     return Opaque(FAMILY, {"type": name, name: value})
 
 
@@ -177,9 +177,9 @@ class Pieces:
         return False
 
     def _add(self, delta: dict[str, Any]) -> None:
-        for name, thought in self._keep(delta, THOUGHTS).items():
+        for name, value in self._keep(delta, ASIDES).items():
             if self._on_opaque is not None:
-                self._on_opaque(_thought(name, thought))
+                self._on_opaque(_aside(name, value))
         self._keep(delta, OF_MESSAGE)
         text = _content(delta.get("content")) or wire.text(delta.get("refusal"))
         if text:
@@ -218,7 +218,7 @@ class Pieces:
             calls,
             _finish_reason(self._finish_reason, calls),
             _usage(self._usage),
-            opaque=tuple(_thought(name, whole.pop(name)) for name in THOUGHTS if name in whole),
+            opaque=tuple(_aside(name, whole.pop(name)) for name in ASIDES if name in whole),
             extra=whole,
         )
 

@@ -126,7 +126,7 @@ def _messages(prompt: Prompt, names: Names) -> list[Wire]:
 def _message(message: PromptMessage, custom: frozenset[str], names: Names) -> Wire:
     given = dict(crossing.extra(message.family, message.extra, FAMILY))
     if isinstance(message, AssistantMessage):
-        return given | _assistant(message, given.get("refusal"), custom, names)
+        return given | _assistant(message, custom, names)
     if isinstance(message, ToolMessage):
         if any(isinstance(part, Image) for part in message.parts):
             raise Unsupported("Images in tool results are not supported by the provider of this model.", "messages")
@@ -136,12 +136,13 @@ def _message(message: PromptMessage, custom: frozenset[str], names: Names) -> Wi
     return given | {"role": role, "content": _content(message.text, message.parts)}
 
 
-def _assistant(message: AssistantMessage, refusal: object, custom: frozenset[str], names: Names) -> Wire:
+def _assistant(message: AssistantMessage, custom: frozenset[str], names: Names) -> Wire:
     given: Wire = {"role": "assistant"}
     for part in crossing.parts(message.opaque, FAMILY):
         if isinstance(part, Opaque):
             given |= {name: value for name, value in part.raw.items() if name != "type"}
     # What was refused is told once; and beside it, or beside calls, content may be nothing.
+    refusal = given.get("refusal")
     text = "" if message.text == refusal else message.text
     content = _content(text, message.parts) if message.family == FAMILY else text
     given["content"] = content or (None if message.calls or refusal or "audio" in given else "")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.providers.interface import ClientTool, Opaque, SuggestedCall, Usage
-from gateway.providers.openai_answers import OF_ANSWER, OF_CHOICE, OF_MESSAGE, THOUGHTS
+from gateway.providers.openai_answers import ASIDES, OF_ANSWER, OF_CHOICE, OF_MESSAGE
 from gateway.surfaces.interface import Reply
 
 BETWEEN_TURNS = "\n\n"
@@ -33,10 +33,10 @@ def extra(reply: Reply, wanted: dict[str, type]) -> dict[str, Any]:
     return {name: reply.extra[name] for name in wanted if name in reply.extra}
 
 
-def thought(part: Opaque) -> tuple[str, Any] | None:
-    """The field that a thought goes into, and the thought; None for a part that chat completions have no place for."""
+def aside(part: Opaque) -> tuple[str, Any] | None:
+    """The field that a part goes into, and what goes there; None where chat completions have no place for it."""
     name = part.raw.get("type")
-    return (name, part.raw[name]) if part.family == "openai" and name in THOUGHTS else None
+    return (name, part.raw[name]) if part.family == "openai" and name in ASIDES else None
 
 
 def call(made: SuggestedCall, echoed: dict[str, Any]) -> dict[str, Any]:
@@ -93,12 +93,12 @@ def whole(reply: Reply) -> dict[str, Any]:
 def _message(reply: Reply) -> dict[str, Any]:
     said = text(reply)
     message: dict[str, Any] = {"role": "assistant", "content": said, "refusal": None, **extra(reply, OF_MESSAGE)}
+    for part in (part for turn in reply.turns for part in turn.opaque):
+        if found := aside(part):
+            name, value = found
+            message[name] = message[name] + value if message.get(name) else value
     if message["refusal"] == said or (reply.calls and not said):
         message["content"] = None
-    for part in (part for turn in reply.turns for part in turn.opaque):
-        if found := thought(part):
-            name, value = found
-            message[name] = message[name] + value if name in message else value
     if reply.calls and reply.echo.get("legacy"):
         # The older shape has room for one.
         message["function_call"] = {"name": reply.calls[0].name, "arguments": reply.calls[0].arguments}

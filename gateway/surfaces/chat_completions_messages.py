@@ -20,7 +20,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.providers.openai_answers import THOUGHTS
+from gateway.providers.openai_answers import ASIDES
 from gateway.surfaces.openai_fields import Fields, MissingField, WrongType, WrongValue, checked
 
 MAX_MESSAGES = 10_000
@@ -136,20 +136,22 @@ def _assistant(message: Fields, calls: tuple[SuggestedCall, ...]) -> AssistantMe
         text, parts = _content(message, {"text", "refusal"})
     elif not calls and refusal is None and audio is None:
         raise MissingField(message.place("content"))
-    extra = _extra(message, "tool_calls", "function_call", "audio", *_thoughts(message))
-    refused = [part.raw["refusal"] for part in parts if isinstance(part, Opaque)]
+    extra = _extra(message, "tool_calls", "function_call", "audio", *_asides(message))
+    refused = "".join(part.raw["refusal"] for part in parts if isinstance(part, Opaque))
     if refused:
-        extra["refusal"] = refusal = "".join(refused)
+        refusal = refused
         parts = tuple(part for part in parts if isinstance(part, Text))
-    opaque = [Opaque(_FAMILY, {"type": name, name: message.values[name]}) for name in _thoughts(message)]
+    opaque = [Opaque(_FAMILY, {"type": name, name: message.values[name]}) for name in _asides(message)]
+    if refused:
+        opaque.append(Opaque(_FAMILY, {"type": "refusal", "refusal": refused}))
     if audio is not None:
         opaque.append(Opaque(_FAMILY, {"type": "audio", "audio": audio.values}))
     return AssistantMessage(text or refusal or "", calls, tuple(opaque), parts, _FAMILY, extra)
 
 
-def _thoughts(message: Fields) -> list[str]:
-    """The fields that hold what a model thought."""
-    return [name for name, kind in THOUGHTS.items() if isinstance(message.values.get(name), kind)]
+def _asides(message: Fields) -> list[str]:
+    """The fields that hold what a model thought or refused."""
+    return [name for name, kind in ASIDES.items() if isinstance(message.values.get(name), kind)]
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------

@@ -31,22 +31,32 @@ class ChunkWriter:
         self._tail: dict[str, Any] = {"usage": None} if request.include_usage else {}
         self._echo = request.echo
         self._written: dict[int, list[str]] = defaultdict(list)
+        self._refused: dict[int, str] = {}
 
     def begin(self) -> bytes:
         """The chunk with the role."""
         return self._chunk({"role": "assistant", "content": "", "refusal": None})
 
     def opaque(self, turn: int, part: Opaque) -> bytes:
-        """A thought, in the field that its server sent it in; nothing for what chat completions have no place for."""
-        found = answers.thought(part)
-        return self._chunk(dict([found])) if found else b""
+        """A thought or a refusal in its field; nothing for what chat completions have no place for."""
+        found = answers.aside(part)
+        if found is None:
+            return b""
+        name, value = found
+        if name == "refusal":
+            self._refused[turn] = self._refused.get(turn, "") + value
+        return self._chunk({name: value})
 
     def text(self, turn: int, text: str) -> bytes:
-        """A chunk with the next piece of text."""
+        """A chunk with the next piece of text; nothing where it was told as a refusal already."""
         if not text:
             return b""
         between = answers.BETWEEN_TURNS if self._written and turn not in self._written else ""
         self._written[turn].append(text)
+        refused = self._refused.get(turn, "")
+        if refused.startswith(text):
+            self._refused[turn] = refused[len(text) :]
+            return b""
         return self._chunk({"content": between + text})
 
     def call(self, turn: int, body: dict[str, Any]) -> bytes:

@@ -101,8 +101,8 @@ def test_what_an_assistant_refused_or_said_aloud_is_kept() -> None:
         {"role": "assistant", "audio": {"id": "audio_1"}},
     )
     assert request.messages == (
-        AssistantMessage("I cannot.", family="openai", extra={"refusal": "I cannot."}),
-        AssistantMessage("No.", family="openai", extra={"refusal": "No."}),
+        AssistantMessage("I cannot.", opaque=(Opaque("openai", {"type": "refusal", "refusal": "I cannot."}),), **OURS),
+        AssistantMessage("No.", opaque=(Opaque("openai", {"type": "refusal", "refusal": "No."}),), **OURS),
         AssistantMessage("", opaque=(Opaque("openai", {"type": "audio", "audio": {"id": "audio_1"}}),), **OURS),
     )
 
