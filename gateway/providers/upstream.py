@@ -6,6 +6,8 @@ because building them costs more than all the rest of a call.
 
 import asyncio
 import json
+import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import ModuleType
 from typing import Any, TypeVar
@@ -35,14 +37,20 @@ def http_client(sdk: ModuleType, silent_seconds: float) -> httpx2.AsyncClient:
     return client
 
 
-class Upstream:
-    """One provider's API behind `client`, an async client of the official `sdk`."""
+class Exchange(ABC):
+    """Questions to one provider's API; `secrets` must be in no message, what follows `raw_member` stays unparsed."""
 
-    def __init__(self, name: str, sdk: ModuleType, client: Any, raw_member: Any):
-        self._sdk = sdk
-        self._client = client
+    def __init__(self, name: str, secrets: tuple[str, ...], raw_member: re.Pattern[bytes]):
         self._raw_member = raw_member
-        self._failures = Failures(name, (client.api_key, client.base_url.host))
+        self._failures = Failures(name, secrets)
+
+    @abstractmethod
+    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+        """The response, its status 200 and its body unread. Raises ProviderError and what the connection raises."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Close the client and its connections."""
 
     async def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """The whole answer. Raises ProviderError."""
@@ -60,7 +68,7 @@ class Upstream:
             if response.headers.get("content-type", "").startswith("application/json"):
                 return await self._whole(response)
             events = wire.Events()
-            chunks = _limited(response)
+            chunks = limited(response)
             async for chunk in chunks:
                 if self._over(events.feed(chunk), take):
                     await _drain(chunks)
@@ -70,41 +78,59 @@ class Upstream:
 
         return await self._exchange(path, body, read)
 
-    async def close(self) -> None:
-        """Close the SDK's client and its connections."""
-        await self._client.close()
-
     async def _exchange(self, path: str, body: dict[str, Any], read: Callable[[httpx2.Response], Awaitable[T]]) -> T:
         response: httpx2.Response | None = None
         failure: ProviderError
         try:
-            response = await self._client.post(
-                path, cast_to=httpx2.Response, content=_json(body), stream=True, stream_cls=self._sdk.AsyncStream
-            )
+            response = await self._send(path, _json(body))
             return await read(response)
-        except self._sdk.APIStatusError as error:
-            failure = self._failures.of_status(error.status_code, error.response.headers, error.body)
         except httpx2.DecodingError:
             failure = ProviderGarbled("The provider's answer is compressed in a way that cannot be read.")
-        except (self._sdk.APIConnectionError, httpx2.TransportError, aiohttp.ClientError) as error:
+        except (httpx2.TransportError, aiohttp.ClientError) as error:
             failure = self._failures.of_connection(error)
         finally:
             if response is not None:
                 await response.aclose()
-        # Outside of the except clauses, so that the SDK's exception is not this one's context.
+        # Outside of the except clauses, so that what was caught is not this one's context.
         raise failure
 
     def _over(self, datas: list[bytes], take: Callable[[dict[str, Any]], bool]) -> bool:
         return any(data.startswith(b"[DONE]") or take(self._parsed(data)) for data in datas)
 
     async def _whole(self, response: httpx2.Response) -> dict[str, Any]:
-        return self._parsed(b"".join([chunk async for chunk in _limited(response)]))
+        return self._parsed(b"".join([chunk async for chunk in limited(response)]))
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
         answer = wire.parsed(wire.unparsed(data, self._raw_member))
         if answer.get("error"):
             raise self._failures.of_report(answer["error"])
         return answer
+
+
+class Upstream(Exchange):
+    """One provider's API behind `client`, an async client of the official `sdk` of OpenAI's or Anthropic's kind."""
+
+    def __init__(self, name: str, sdk: ModuleType, client: Any, raw_member: re.Pattern[bytes]):
+        super().__init__(name, (client.api_key, client.base_url.host), raw_member)
+        self._sdk = sdk
+        self._client = client
+
+    async def close(self) -> None:
+        """Close the SDK's client and its connections."""
+        await self._client.close()
+
+    async def _send(self, path: str, content: bytes) -> httpx2.Response:
+        failure: ProviderError
+        try:
+            response: httpx2.Response = await self._client.post(
+                path, cast_to=httpx2.Response, content=content, stream=True, stream_cls=self._sdk.AsyncStream
+            )
+            return response
+        except self._sdk.APIStatusError as error:
+            failure = self._failures.of_status(error.status_code, error.response.headers, error.body)
+        except self._sdk.APIConnectionError as error:
+            failure = self._failures.of_connection(error)
+        raise failure
 
 
 def _json(body: dict[str, Any]) -> bytes:
@@ -115,7 +141,8 @@ def _json(body: dict[str, Any]) -> bytes:
         return json.dumps(body).encode()
 
 
-async def _limited(response: httpx2.Response) -> AsyncIterator[bytes]:
+async def limited(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The response's body as it comes. Raises ProviderGarbled when it is longer than LONGEST_ANSWER."""
     size = 0
     async for chunk in response.aiter_bytes():
         size += len(chunk)
