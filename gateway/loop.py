@@ -52,6 +52,16 @@ def providers() -> Providers:
     return Providers.from_settings(settings)
 
 
+def model_of(agents: str) -> str:
+    """The model of an agent, as "provider/model": its own, or the operator's default."""
+    return agents or str(settings.DEFAULT_MODEL)
+
+
+def system_of(instructions: str, with_tools: bool) -> str:
+    """What a model is told before anything else."""
+    return "\n\n".join(filter(None, [instructions, SYSTEM if with_tools else ""]))
+
+
 async def drive(it: Drive) -> None:
     """Take the run to its end, or to where only humans can take it on. Raises RunLost when it is not ours any more."""
     try:
@@ -126,7 +136,7 @@ async def _turn(it: Drive) -> None:
     number = len(view.turns) + 1
     prompt = Prompt(
         model=model,
-        system="\n\n".join(filter(None, [view.row["profile"]["instructions"], SYSTEM if tools else ""])),
+        system=system_of(view.row["profile"]["instructions"], bool(tools)),
         messages=(*it.shown, *prompts.of_run(view, view.row["profile"]["max_result_bytes"])),
         tools=tools,
         client_tools=it.asked.client_tools,

@@ -1,6 +1,6 @@
 """Every address under /v1: the compatible APIs, and the models that they may name."""
 
-from gateway.surfaces import http, models, serving
+from gateway.surfaces import counting, http, models, serving
 from gateway.surfaces.http import Receive, Scope, Send
 from gateway.surfaces.interface import Surface
 
@@ -16,7 +16,9 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Hand a request to its surface."""
     method, path = scope["method"], scope["path"].rstrip("/")
     surface = _surfaces().get(path)
-    if surface is not None and method == "POST":
+    if path == "/v1/messages/count_tokens" and method == "POST":
+        await counting.answer(scope, receive, send)
+    elif surface is not None and method == "POST":
         await serving.answer(surface, scope, receive, send)
     elif path == "/v1/models" or path.startswith("/v1/models/"):
         await models.answer(scope, send)
@@ -26,9 +28,9 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 def _surfaces() -> dict[str, Surface]:
     """The surfaces by address; imported at first use, since few processes serve them."""
-    from gateway.surfaces import chat_completions
+    from gateway.surfaces import chat_completions, messages
 
-    return {"/v1/chat/completions": chat_completions.SURFACE}
+    return {"/v1/chat/completions": chat_completions.SURFACE, "/v1/messages": messages.SURFACE}
 
 
 async def _nowhere(scope: Scope, send: Send, status: int) -> None:

@@ -87,6 +87,9 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
     try:
         principal = await authenticated(headers)
         given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
+        if surface.family == "anthropic" and "anthropic-beta" in headers:
+            # A part of the request, though it comes as a header.
+            given["betas"] = [beta.strip() for beta in headers["anthropic-beta"].split(",") if beta.strip()]
         request = surface.parse(given)
         exchange = Exchange(surface, principal, headers, identity, receive, send)
         await _answer(exchange, request, given, origin)
