@@ -9,9 +9,9 @@ from django.conf import settings
 
 from approvals import rights
 from approvals.rights import Rights
-from gateway import continuity, loop, prompts, records
+from gateway import continuity, loop, prompts, records, transcripts
 from gateway.drives import Asked, Drive
-from gateway.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, NoSuchResponse, ShadowsManagedTool
+from gateway.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, ShadowsManagedTool
 from gateway.providers.interface import PromptMessage, UserMessage
 from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
@@ -20,9 +20,6 @@ from gateway.surfaces.interface import ClientRequest
 from gateway.view import Row, RunView, from_rows
 from tenants.scoping import Connection, Scope, transaction
 from tools import pipeline
-
-# Responses that go on from one another, all the way back.
-MOST_RESPONSES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,8 @@ async def open(scope: Scope, request: ChatRequest) -> Drive:
         conversation_id = request.conversation_id
         if client is not None:
             _refuse_shadows(client, known)
-            transcript = await _transcript(connection, scope, client)
-            shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript)
+            transcript, known_runs = await transcripts.whole(connection, scope, client)
+            shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         elif conversation_id and not await records.owns(connection, conversation_id):
             raise NoSuchConversation(conversation_id)
         values: Row = {
@@ -112,8 +109,8 @@ async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
         if kept_request := await records.request(connection, run_id) if row["surface"] else None:
             client = kept.loads(kept_request)
             asked = Asked(client.client_tools, client.options)
-            transcript = await _transcript(connection, scope, client)
-            shown, _ = await continuity.restored(connection, scope.user_id, transcript)
+            transcript, known_runs = await transcripts.whole(connection, scope, client)
+            shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         else:
             said = await records.user_message(connection, row)
             shown = [*await _past(connection, row), UserMessage(said)]
@@ -123,7 +120,7 @@ async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
 
 
 def _model(request: ChatRequest, row: Row) -> str:
-    model: str = request.model or row["model"] or settings.DEFAULT_MODEL
+    model = request.model or loop.model_of(row["model"])
     try:
         loop.providers().resolve(model)
     except UnknownModel as unknown:
@@ -137,32 +134,6 @@ def _refuse_shadows(client: ClientRequest, known: Rights) -> None:
     for at, tool in enumerate(client.client_tools):
         if tool.parameters is not None and safe(tool.name) in managed:
             raise ShadowsManagedTool(tool.name, f"tools[{at}]")
-
-
-async def _transcript(connection: Connection, scope: Scope, client: ClientRequest) -> tuple[PromptMessage, ...]:
-    """The client's messages, after those of the response that it goes on from. Raises NoSuchResponse."""
-    messages = client.messages
-    previous, steps = client.previous, 0
-    while previous is not None:
-        run_id, steps = _uuid(previous), steps + 1
-        row = await records.run(connection, scope, run_id) if run_id and steps <= MOST_RESPONSES else None
-        kept_request = await records.request(connection, row["id"]) if row else None
-        if row is None or kept_request is None:
-            raise NoSuchResponse(previous)
-        earlier = kept.loads(kept_request)
-        run = from_rows(row, *await records.of_runs(connection, [row["id"]]))
-        waited = [call for turn in run.turns for call in turn.calls if call["approval_id"]]
-        said = continuity.visible(run.turns, continuity.notice(waited) if waited else "")
-        messages = (*earlier.messages, said, *messages)
-        previous = earlier.previous
-    return messages
-
-
-def _uuid(text: str) -> uuid.UUID | None:
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return None
 
 
 _PROFILE = (

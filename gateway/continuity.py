@@ -11,7 +11,8 @@ covered, since clients change them as they go, and neither is white space, since
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -37,6 +38,7 @@ Row = dict[str, Any]
 KEPT_DAYS = 30
 # Transcripts may be long; what is looked up and put back is the newest part.
 MOST_ANSWERS = 200
+NOBODY: Mapping[int, Row] = MappingProxyType({})
 
 _REMEMBER = """
     INSERT INTO continuations (id, tenant_id, user_id, digest, run_id) VALUES (gen_random_uuid(), %s, %s, %s, %s)
@@ -74,23 +76,25 @@ async def remember(connection: Connection, it: Drive, last: TurnView, notice: st
 
 
 async def restored(
-    connection: Connection, user_id: uuid.UUID, messages: Sequence[PromptMessage]
+    connection: Connection, user_id: uuid.UUID, messages: Sequence[PromptMessage], named: Mapping[int, Row] = NOBODY
 ) -> tuple[list[PromptMessage], uuid.UUID | None]:
     """The transcript with hidden rounds put back, newest first as far as there is room, and the conversation that it
-    goes on, if it is known."""
+    goes on, if it is known. `named` are the rows of runs whose answers the client named itself, by their place."""
     digests = _digests(messages)
     answers = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)][-MOST_ANSWERS:]
     if not answers:
         return list(messages), None
     asked = [user_id, [digests[at] for at in answers], KEPT_DAYS]
     rows = await (await connection.execute(_FIND, asked)).fetchall()
-    found = {bytes(row["digest"]): row for row in rows}
-    runs = await _views(connection, [row["run_id"] for row in rows])
+    by_digest = {bytes(row["digest"]): row for row in rows}
+    found = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}
+    found |= {at: row | {"run_id": row["id"]} for at, row in named.items() if at >= answers[0]}
+    runs = await _views(connection, list({row["run_id"] for row in found.values()}))
     shown = list(messages)
     room = prompts.MOST_CHARACTERS
     conversation: uuid.UUID | None = None
     for at in reversed(answers):
-        row = found.get(digests[at])
+        row = found.get(at)
         if row is None:
             continue
         conversation = conversation or row["conversation_id"]

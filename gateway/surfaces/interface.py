@@ -27,8 +27,10 @@ class BadRequest(Refused):
 class ClientRequest:
     """What a client asks over a compatible API, in no dialect.
 
-    `messages` is the whole transcript as the client sends it, system messages at their place. `previous` is the
-    response that a client goes on from (Responses), `approvals` what it says to approval requests: id → [yes, reason].
+    `messages` is the whole transcript as the client sends it, system messages at their place. `approvals` are what it
+    says to approval requests: id → [yes, reason]. Over Responses, `previous` is the run that it goes on from,
+    `references` are runs whose answers stand at these places of `messages`, where they are empty as yet, and
+    `instructions` hold for this request alone and not for those that go on from it.
     `echo` is what the surface wants to know again when it answers, as JSON; it comes back in `Reply.echo`.
     """
 
@@ -39,6 +41,8 @@ class ClientRequest:
     stream: bool = False
     include_usage: bool = False
     previous: str | None = None
+    instructions: str = ""
+    references: tuple[tuple[int, str], ...] = ()
     approvals: dict[str, list[Any]] = field(default_factory=dict)
     echo: dict[str, Any] = field(default_factory=dict)
 
