@@ -28,7 +28,6 @@ def test_a_slow_database_tool_lets_no_other_lease_run_out(house: House, remote: 
     assert (note["status"], note["attempt"]) == ("success", 1)
 
 
-@pytest.mark.xfail(strict=True, reason="runs.look reads run, turns and calls in three snapshots")
 def test_a_turn_that_is_committed_during_a_look_breaks_nothing(house: House, remote: Remote) -> None:
     urls = f'{{"url": "{remote.url}/first"}}', f'{{"url": "{remote.url}/second"}}'
     answers: list[httpx.Response] = []
