@@ -70,13 +70,13 @@ class NoSuchRun(Refused):
 
 
 class NoSuchResponse(Refused):
-    """There is no such response of this user's to go on from."""
+    """There is no such response of this user's to go on from, or to refer to."""
 
     status = 404
     code = "not_found"
 
-    def __init__(self, response_id: str):
-        super().__init__(f"There is no response {response_id[:100]!a} of yours.", "previous_response_id")
+    def __init__(self, response_id: str, field: str = "previous_response_id"):
+        super().__init__(f"There is no response {response_id[:100]!a} of yours.", field)
 
 
 class ShadowsManagedTool(Refused):

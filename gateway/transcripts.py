@@ -25,11 +25,11 @@ async def whole(
     while previous is not None:
         steps += 1
         if steps > MOST_RESPONSES:
-            raise NoSuchResponse(previous)
+            raise NoSuchResponse(f"resp_{previous}")
         row, said = await _answer(connection, scope, previous)
         kept_request = await records.request(connection, row["id"])
         if kept_request is None:
-            raise NoSuchResponse(previous)
+            raise NoSuchResponse(f"resp_{previous}")
         earlier = kept.loads(kept_request)
         before, named_before = await _own(connection, scope, earlier)
         named = named_before | {len(before): row} | _shifted(named, len(before) + 1)

@@ -1,6 +1,6 @@
 """Every address under /v1: the compatible APIs, and the models that they may name."""
 
-from gateway.surfaces import counting, http, models, serving
+from gateway.surfaces import counting, http, models, responses_stored, serving
 from gateway.surfaces.http import Receive, Scope, Send
 from gateway.surfaces.interface import Surface
 
@@ -22,15 +22,21 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         await serving.answer(surface, scope, receive, send)
     elif path == "/v1/models" or path.startswith("/v1/models/"):
         await models.answer(scope, send)
+    elif path.startswith("/v1/responses/") and method == "GET":
+        await responses_stored.answer(scope, send)
     else:
         await _nowhere(scope, send, 405 if surface is not None else 404)
 
 
 def _surfaces() -> dict[str, Surface]:
     """The surfaces by address; imported at first use, since few processes serve them."""
-    from gateway.surfaces import chat_completions, messages
+    from gateway.surfaces import chat_completions, messages, responses
 
-    return {"/v1/chat/completions": chat_completions.SURFACE, "/v1/messages": messages.SURFACE}
+    return {
+        "/v1/chat/completions": chat_completions.SURFACE,
+        "/v1/messages": messages.SURFACE,
+        "/v1/responses": responses.SURFACE,
+    }
 
 
 async def _nowhere(scope: Scope, send: Send, status: int) -> None:

@@ -23,7 +23,7 @@ from gateway.chats import ChatRequest
 from gateway.errors import Unavailable
 from gateway.middleware import request_id
 from gateway.providers.interface import UserMessage
-from gateway.surfaces import http, replies
+from gateway.surfaces import approval_responses, http, replies
 from gateway.surfaces.http import Headers, Receive, Scope, Send
 from gateway.surfaces.interface import BadRequest, ClientRequest, StreamWriter, Surface
 from gateway.view import RunView, call_body
@@ -117,6 +117,7 @@ async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
 
 
 async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any], origin: str) -> None:
+    await approval_responses.act(exchange.principal, request)
     created = int(time.time())
     view = await runs.begin(exchange.principal, _chat(exchange, request, given))
     if request.stream:
