@@ -16,7 +16,7 @@ TENANTLESS = {
     "auth_group", "auth_group_permissions", "auth_permission", "django_admin_log", "django_content_type",
     "django_migrations", "django_session", "users_groups", "users_user_permissions",
 }  # fmt: skip
-PERSONAL = {"notes", "tasks", "conversations", "messages", "turns"}
+PERSONAL = {"notes", "tasks", "conversations", "messages", "turns", "run_requests", "continuations"}
 TABLES = """
     SELECT c.oid, c.relname AS name, c.relrowsecurity AS walled, c.relforcerowsecurity AS forced,
         c.relispartition AS part, pg_get_userbyid(c.relowner) AS owner,

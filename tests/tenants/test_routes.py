@@ -135,7 +135,7 @@ def test_a_page_does_not_know_another_tenants_ids(stack: Stack, other_tenant: Ca
     ids = _ids(stack, other_tenant.alice)
     with logged_in(stack, tenant.alice) as browser:
         for value in ids.values():
-            assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code == 404
+            assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code in (404, 405)
         for query in ("c", "after", "before"):
             for value in ids.values():
                 answer = browser.get(f"/?{query}={value}")
