@@ -117,8 +117,11 @@ class EventWriter:
         return begun + self._delta("text_delta", text=text)
 
     def _cite(self) -> bytes:
-        """The citations of the open block, when its text has come; they close it."""
-        if not self._cited or not self._open or not "".join(self._open).endswith(self._cited[0].get("text") or ""):
+        """The citations of the open block, when their text has come; they close it.
+
+        Text that ran ahead of them stays in the block: it can have no end where nobody knew of one yet.
+        """
+        if not self._open or not self._cited or (self._cited[0].get("text") or "") not in "".join(self._open):
             return b""
         citations = self._cited.pop(0).get("citations") or ()
         return b"".join(self._delta("citations_delta", citation=each) for each in citations) + self._close()

@@ -104,7 +104,7 @@ SEARCH = {
     "name": "web_search",
     "input": {"query": "claude shannon birth date"},
 }
-CITED = {"type": "text", "text": "Claude Shannon was born on April 30, 1916", "citations": [CITATION]}
+CITED: dict[str, Any] = {"type": "text", "text": "Claude Shannon was born on April 30, 1916", "citations": [CITATION]}
 SAID = "I'll look that up.Based on the search: Claude Shannon was born on April 30, 1916."
 SEARCHED: dict[str, Any] = {
     "id": "msg_01",
