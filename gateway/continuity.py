@@ -128,7 +128,7 @@ def _rounds(run: RunView, seen: PromptMessage, limit: int) -> list[PromptMessage
         last = run.turns[-1]
         if not last.calls and rounds and isinstance(rounds[-1], AssistantMessage):
             rounds.pop()
-        rounds.append(AssistantMessage(last.text, seen.calls, seen.opaque or last.opaque))
+        rounds.append(AssistantMessage(last.text, seen.calls, last.opaque or seen.opaque))
     return rounds
 
 

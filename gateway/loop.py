@@ -182,8 +182,9 @@ async def _turn(it: Drive) -> None:
             error = ("mixed_tool_calls", ownership.instruction(owned), 422)
             await end(it, records.end_values("failed", "", error=error))
     else:
+        client = ownership.with_new_ids(owned.client, it.transcript)
         values = records.turn_values(
-            uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, owned.client, provider.family
+            uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, client, provider.family
         )
         turn.more = orjson.loads(values["more"] or "{}")
         turn.finish_reason = answer.finish_reason

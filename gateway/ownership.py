@@ -6,9 +6,9 @@ managed one is refused: nobody could answer both in order.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gateway.providers.interface import SuggestedCall
+from gateway.providers.interface import AssistantMessage, PromptMessage, SuggestedCall
 from tools.gates import Answer, Caller, Candidate
 from tools.policy import Policy
 
@@ -28,6 +28,19 @@ def split(calls: Sequence[SuggestedCall], client_tools: Collection[str]) -> Owne
     client = tuple(call for call in calls if call.name in client_tools)
     first = next((at for at, call in enumerate(calls) if call.name in client_tools), len(calls))
     return Owned(managed, client, mixed=any(call.name not in client_tools for call in calls[first:]))
+
+
+def with_new_ids(calls: Sequence[SuggestedCall], messages: Sequence[PromptMessage]) -> tuple[SuggestedCall, ...]:
+    """The client's calls under ids that its transcript does not hold yet: some servers begin anew in every answer."""
+    taken = {call.id for message in messages if isinstance(message, AssistantMessage) for call in message.calls}
+    fresh: list[SuggestedCall] = []
+    for call in calls:
+        name, number = call.id, 2
+        while name in taken:
+            name, number = f"{call.id}_{number}", number + 1
+        taken.add(name)
+        fresh.append(replace(call, id=name))
+    return tuple(fresh)
 
 
 def instruction(owned: Owned) -> str:

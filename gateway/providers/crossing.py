@@ -12,7 +12,7 @@ from gateway.providers.interface import Family, Opaque, Options, Part, Unsupport
 _DROPPED = frozenset(
     {
         *("user", "safety_identifier", "metadata", "store", "service_tier", "stream_options", "seed"),
-        *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "cache_control"),
+        *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "cache_control", "betas"),
     }
 )
 # What clients send though it asks for nothing.

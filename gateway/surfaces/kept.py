@@ -15,7 +15,7 @@ _KINDS = (
 )
 _BY_NAME: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 # What marks an object as one of ours; JSON of the client's own is wrapped, and so never taken for one.
-_KIND = "kind"
+_KIND = "$"
 _JSON = "json"
 
 

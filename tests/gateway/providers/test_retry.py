@@ -32,7 +32,7 @@ class Scripted:
         self.asked = 0
         self.streamed: list[bool] = []
 
-    async def ask(self, prompt: Prompt, on_text: OnText | None = None) -> Answer:
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: object = None) -> Answer:
         self.asked += 1
         self.streamed.append(on_text is not None)
         if self.says and on_text is not None:
@@ -157,7 +157,7 @@ async def test_a_cancellation_passes_and_is_not_retried() -> None:
 
 async def test_an_error_that_is_no_providers_crashes() -> None:
     class Broken(Scripted):
-        async def ask(self, prompt: Prompt, on_text: OnText | None = None) -> Answer:
+        async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: object = None) -> Answer:
             self.asked += 1
             raise KeyError("bug")
 
