@@ -188,6 +188,8 @@ OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
 ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
+GEMINI_API_KEY = env.text("GEMINI_API_KEY")
+GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
 DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
 if "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
@@ -283,7 +285,10 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
-        **{name: {"level": "WARNING"} for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "aiohttp")},
+        **{
+            name: {"level": "WARNING"}
+            for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp")
+        },
         "django.request": {"level": "ERROR"},
         # With a traceback a second it would tell that Redis is away, which /readyz tells too.
         "channels_redis": {"level": "CRITICAL"},

@@ -39,6 +39,8 @@ class Providers:
             builders["anthropic"] = lambda: _anthropic(
                 settings.ANTHROPIC_API_KEY or _NO_KEY, settings.ANTHROPIC_BASE_URL or None
             )
+        if settings.GEMINI_API_KEY or settings.GEMINI_BASE_URL:
+            builders["gemini"] = lambda: _gemini(settings.GEMINI_API_KEY or _NO_KEY, settings.GEMINI_BASE_URL or None)
         if settings.TOOLGATE_ENV == "development" or settings.DEFAULT_MODEL == DEMO_MODEL:
             builders[DemoProvider.name] = DemoProvider
         return cls(builders, settings.DEFAULT_MODEL)
@@ -85,3 +87,9 @@ def _anthropic(api_key: str, base_url: str | None) -> Provider:
     from gateway.providers.anthropic import AnthropicProvider
 
     return AnthropicProvider(api_key, base_url)
+
+
+def _gemini(api_key: str, base_url: str | None) -> Provider:
+    from gateway.providers.gemini import GeminiProvider
+
+    return GeminiProvider(api_key, base_url)
