@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]+")
+# With what the name of a tool must not begin, says Gemini.
+_NO_BEGINNING = re.compile(r"[0-9-]")
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST = 64
 
@@ -19,9 +21,20 @@ def safe(text: str, longest: int = _LONGEST) -> str:
     return _marked(text, 8, longest)
 
 
+def safe_name(name: str) -> str:
+    """A tool's name as every provider accepts it: as `safe`, and begun with a letter or an underscore."""
+    alias = safe(name)
+    if not _NO_BEGINNING.match(alias):
+        return alias
+    return f"_{alias}" if len(alias) < _LONGEST else _marked(name, 8)
+
+
 def _marked(text: str, digits: int, longest: int = _LONGEST) -> str:
     mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-    return f"{_OTHER.sub('_', text.replace('.', '__'))[: longest - digits - 1]}_{mark}"
+    readable = _OTHER.sub("_", text.replace(".", "__"))
+    if _NO_BEGINNING.match(readable):
+        readable = f"_{readable}"
+    return f"{readable[: longest - digits - 1]}_{mark}"
 
 
 class Names:
@@ -31,13 +44,13 @@ class Names:
         names = tuple(dict.fromkeys(names))
         self._aliases: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        unsafe = [name for name in names if safe(name) != name]
+        unsafe = [name for name in names if safe_name(name) != name]
         if not unsafe:
             return
         taken = set(names)
-        wanted = Counter(safe(name) for name in unsafe)
+        wanted = Counter(safe_name(name) for name in unsafe)
         for name in unsafe:
-            alias = safe(name)
+            alias = safe_name(name)
             # Names that want the same alias all yield it, so that none depends on the order of the tools.
             if wanted[alias] > 1 or alias in taken:
                 marked = (_marked(name, digits) for digits in (8, 16, 32, 48))
@@ -48,7 +61,7 @@ class Names:
 
     def alias(self, name: str) -> str:
         """What the provider is told; also for a name that is no tool of this prompt."""
-        return self._aliases.get(name) or safe(name)
+        return self._aliases.get(name) or safe_name(name)
 
     def real(self, alias: str) -> str:
         """The tool behind an alias; a name that is no alias stays as it is."""
