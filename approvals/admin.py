@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, cast
 
 from asgiref.sync import async_to_sync
@@ -23,7 +24,6 @@ from approvals import admin_rules, admin_webhooks, decisions, queue  # noqa: F40
 from approvals.admin_filters import AgeFilter, StatusFilter, ToolFilter, UserFilter
 from approvals.decisions import MAX_REASON, Decider
 from approvals.models import ApprovalDecision, ApprovalRequest
-from approvals.pages import Changed
 from audit.admin import ReadOnlyAdmin
 from audit.templatetags.audit_text import pretty, visible
 from tenants.errors import Refused
@@ -184,14 +184,12 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, chosen: Iterable[ApprovalRequest], verdict: str, reason: str) -> None:
         """Decide each in the operator's own name; one that is refused does not keep the others."""
         decided = 0
-        verb = decisions.approve if verdict == "approve" else decisions.deny
         seen = request.POST.getlist("seen")
+        verb = partial(decisions.approve, seen=seen) if verdict == "approve" else decisions.deny
         operator = cast(uuid.UUID, request.user.pk)
         for each in chosen:
             decider = Decider(each.tenant_id, operator, "admin")
             try:
-                if verdict == "approve" and each.params_hash not in seen:
-                    raise Changed
                 # A form sends its line ends as a carriage return and a line feed.
                 async_to_sync(verb)(decider, each.id, reason=reason.replace("\r\n", "\n"))
                 decided += 1

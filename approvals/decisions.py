@@ -14,7 +14,7 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,6 +25,7 @@ from approvals import edits, news
 from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
+    ArgumentsChanged,
     Expired,
     InvalidArguments,
     InvalidReason,
@@ -88,14 +89,24 @@ class Decider:
         return Scope(self.tenant_id, self.user_id)
 
 
-async def approve(decider: Decider, request_id: uuid.UUID, *, reason: str = "", arguments: Any = None) -> Row:
+async def approve(
+    decider: Decider,
+    request_id: uuid.UUID,
+    *,
+    reason: str = "",
+    arguments: Any = None,
+    seen: Collection[str] | None = None,
+) -> Row:
     """Approve a call as it is, or with other `arguments`; an edit voids the approvals that others gave before it.
 
+    With `seen`, the hash of the arguments must be among those that the approver was shown.
     Returns the request's row, still `pending` while it needs more approvals. Raises every kind of
     `approvals.errors.Refused` but NotYours.
     """
 
     async def decide(connection: Connection, request: Row, call: Row) -> News:
+        if seen is not None and request["params_hash"] not in seen:
+            raise ArgumentsChanged
         edit = None if arguments is None else await _edit(connection, request, call, arguments)
         asked = await connection.execute(_APPROVERS, [request["tenant_id"], request["id"], request["params_hash"]])
         approvers = {row["user_id"] for row in await asked.fetchall()}

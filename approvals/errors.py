@@ -7,6 +7,7 @@ Refused                     the answer's HTTP status, code and words
 ├── NotYours                403 not_yours
 ├── AlreadyDecided          409 already_decided
 ├── AlreadyVoted            409 already_voted
+├── ArgumentsChanged        409 arguments_changed
 ├── Expired                 410 approval_expired
 ├── InvalidArguments        400 invalid_arguments
 ├── InvalidReason           400 invalid_request
@@ -76,6 +77,16 @@ class AlreadyVoted(Refused):
 
     def __init__(self) -> None:
         super().__init__("You have approved this already; it waits for somebody else's approval too.")
+
+
+class ArgumentsChanged(Refused):
+    """Somebody changed the arguments after the approver had been shown them."""
+
+    status = 409
+    code = "arguments_changed"
+
+    def __init__(self) -> None:
+        super().__init__("Another approver has changed the arguments meanwhile. Read them anew, then decide.")
 
 
 class Expired(Refused):

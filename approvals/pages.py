@@ -51,16 +51,6 @@ OUTCOMES = [
 ]
 
 
-class Changed(Refused):
-    """Somebody changed the arguments after the page had shown them."""
-
-    status = 409
-    code = "arguments_changed"
-
-    def __init__(self) -> None:
-        super().__init__("Another approver has changed the arguments meanwhile. Read them anew, then decide.")
-
-
 class Filters(forms.Form):
     """What the queue is narrowed by; a value that makes no sense narrows nothing."""
 
@@ -183,10 +173,8 @@ def _decide(principal: Principal, found: Any, sent: Verdict) -> None:
     elif values["verdict"] == "deny":
         async_to_sync(decisions.deny)(decider, found.id, reason=values["reason"])
     else:
-        if values["seen"] != found.params_hash:
-            raise Changed
-        arguments = _edited(found, values["arguments"])
-        async_to_sync(decisions.approve)(decider, found.id, reason=values["reason"], arguments=arguments)
+        arguments, seen = _edited(found, values["arguments"]), [values["seen"]]
+        async_to_sync(decisions.approve)(decider, found.id, reason=values["reason"], arguments=arguments, seen=seen)
 
 
 def _edited(found: Any, text: str) -> dict[str, Any] | None:
