@@ -12,6 +12,7 @@ from typing import Any
 from approvals import decisions, notices
 from audit import recorder
 from audit.recorder import Failure, Outcome
+from gateway import continuity
 from tenants import scoping
 from tenants.scoping import Scope, transaction
 from tools import hints
@@ -118,8 +119,9 @@ MONTHS_AHEAD = 3
 
 
 async def tidy() -> None:
-    """Hourly: partitions for the months ahead, idempotency keys of yesterday, expired sessions."""
+    """Hourly: partitions for the months ahead; idempotency keys of yesterday, expired sessions, old continuations."""
     await scoping.fetch("SELECT make_tool_call_partitions(%s)", [MONTHS_AHEAD], login="system")
     await scoping.fetch(_FORGET_KEYS, login="system")
     await scoping.fetch(_DROP_SESSIONS, login="system")
+    await scoping.fetch(continuity.FORGET, [continuity.KEPT_DAYS], login="system")
     await notices.forget_old()
