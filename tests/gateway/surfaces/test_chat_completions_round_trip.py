@@ -83,7 +83,7 @@ thoughts = opaque(type=st.just("reasoning_content"), reasoning_content=SOME_TEXT
 calls = st.builds(
     SuggestedCall,
     st.text("abc123_-", min_size=1, max_size=40),
-    NAME.map(lambda n: n[:64]),
+    NAME.map(lambda n: f"t{n}"[:64]),
     TEXT,
     st.just(FAMILY),
     EXTRA,
@@ -119,7 +119,7 @@ def transcripts(draw: st.DrawFn) -> tuple[PromptMessage, ...]:
 
 @st.composite
 def client_tools(draw: st.DrawFn) -> tuple[ClientTool, ...]:
-    names = draw(st.lists(NAME.map(lambda name: name[:64]), unique=True, max_size=3))
+    names = draw(st.lists(NAME.map(lambda name: f"t{name}"[:64]), unique=True, max_size=3))
     tools = []
     for name in names:
         inner = {"name": name, "description": draw(TEXT), "parameters": draw(st.dictionaries(NAME, JSON, max_size=2))}
