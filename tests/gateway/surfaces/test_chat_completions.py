@@ -16,6 +16,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
+from gateway.surfaces import kept
 from gateway.surfaces.chat_completions import SURFACE
 from gateway.surfaces.interface import ClientRequest
 
@@ -32,7 +33,9 @@ def ask(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def parsed(*messages: dict[str, Any], **more: Any) -> ClientRequest:
-    return SURFACE.parse(ask(*messages, **more))
+    request = SURFACE.parse(ask(*messages, **more))
+    assert kept.loads(kept.dumps(request)) == request
+    return request
 
 
 def calling(*ids: str, name: str = "get_weather") -> dict[str, Any]:
