@@ -28,11 +28,11 @@ class Scenario:
     def plan(self, stack: Stack, concurrency: int, seconds: float, warm_seconds: float = 0.0, times: int = 0) -> Plan:
         """The load on this stack, its members taking turns."""
         port = stack.ports[self.server]
-        requests = [_request(port, self.path, self.body, key) for key in stack.keys]
+        requests = [request_text(port, self.path, self.body, key) for key in stack.keys]
         return Plan(port, requests, concurrency, seconds, warm_seconds, self.expected, self.first, times)
 
 
-def _request(port: int, path: str, body: dict[str, Any], key: str) -> str:
+def request_text(port: int, path: str, body: dict[str, Any], key: str) -> str:
     content = orjson.dumps(body).decode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n"

@@ -1,7 +1,8 @@
 """`python -m bench.upstream PORT`: a fast fake model provider, and a slow fake search engine, in one process.
 
 The provider speaks OpenAI's chat completions. The model's name says what it does: `chat` answers with text; a
-tool's name calls that tool, `list_tasks*8` eight times in one turn, and answers with text once it has the results.
+tool's name calls that tool, `list_tasks*8` eight times in one turn, and answers with text once it has the results;
+`hold` streams one word and falls silent for HOLD_SECONDS.
 The search engine speaks SearXNG's JSON and takes SEARCH_SECONDS for every answer.
 """
 
@@ -15,6 +16,7 @@ import orjson
 import uvloop
 
 SEARCH_SECONDS = 5.0
+HOLD_SECONDS = 60.0
 WORDS = [f"word{number} " for number in range(16)]
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "save_note": {"title": "Milk", "content": "Two litres, from the shop at the corner.", "tags": ["shop"]},
@@ -102,7 +104,14 @@ class Upstream(asyncio.Protocol):
             if head.startswith(b"GET"):
                 asyncio.get_running_loop().call_later(SEARCH_SECONDS, self.transport.write, SEARCH)
             else:
-                self._write(answer(orjson.loads(body)))
+                self._answer(orjson.loads(body))
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        if request["model"] == "hold":
+            self.transport.write(TEXT_STREAM[0])
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._write, TEXT_STREAM[1:])
+        else:
+            self._write(answer(request))
 
     def _write(self, pieces: list[bytes]) -> None:
         self.transport.write(pieces[0])
