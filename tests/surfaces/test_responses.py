@@ -1,7 +1,6 @@
 """The official client's Responses against a Toolgate: items, streams, and responses that go on from one another."""
 
 import json
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from tests.hostile.upstream import Upstream, call_delta, completion, failing, streamed
+from tests.hostile.upstream import Reply, Upstream, completion
 from tests.people import Cast, Person
 from tests.surfaces.test_ownership import ROME, TASKS
 
@@ -187,68 +186,6 @@ def test_a_response_can_be_read_again(upstream: Upstream, client: Client, tenant
         alice.responses.retrieve("resp_" + "0" * 32)
 
 
-def test_a_failed_response_can_be_read_again(upstream: Upstream, client: Client, tenant: Cast) -> None:
-    script = upstream.script(failing(400))
-    alice = client(tenant.alice)
-    with pytest.raises(openai.APIStatusError) as failed:
-        ask(alice, script.name)
-    assert failed.value.status_code == 502
-    gate = threading.Event()
-    cut = upstream.script(streamed({"content": "Hel"}, {"content": "lo"}, finish=None, between=gate))
-    events = []
-    for event in ask(alice, cut.name, stream=True):
-        events.append(event)
-        if event.type == "response.output_text.delta":
-            gate.set()
-    assert [event.type for event in events[-4:]] == [
-        "response.output_text.done", "response.content_part.done", "response.output_item.done", "response.failed",
-    ]  # fmt: skip
-    assert events[-1].response.error.code == "provider_error"
-    again = alice.responses.retrieve(events[-1].response.id)
-    assert (again.status, again.error.code) == ("failed", "provider_error")
-
-
-def test_a_stream_tells_every_item_and_ends_with_the_whole_response(
-    upstream: Upstream, client: Client, tenant: Cast
-) -> None:
-    script = upstream.script(
-        streamed({"content": "Loo"}, {"content": "king."}, call_delta(0, *TASKS), finish="tool_calls"),
-        streamed({"reasoning_content": "Hm."}, {"content": "Now you."}, call_delta(0, *ROME), finish="tool_calls"),
-    )
-    events = list(ask(client(tenant.alice), script.name, tools=[WEATHER], stream=True))
-    assert [event.sequence_number for event in events] == list(range(len(events)))
-    assert [event.type.removeprefix("response.") for event in events if "delta" not in event.type] == [
-        "created", "in_progress",
-        "output_item.added", "content_part.added", "output_text.done", "content_part.done", "output_item.done",
-        "output_item.added", "mcp_call.in_progress", "mcp_call_arguments.done", "mcp_call.completed",
-        "output_item.done",
-        "output_item.added", "content_part.added", "reasoning_text.done", "content_part.done", "output_item.done",
-        "output_item.added", "content_part.added", "output_text.done", "content_part.done", "output_item.done",
-        "output_item.added", "function_call_arguments.done", "output_item.done",
-        "completed",
-    ]  # fmt: skip
-    whole = events[-1].response
-    assert kinds(whole) == ["message", "mcp_call", "reasoning", "message", "function_call"]
-    done = [event.item for event in events if event.type == "response.output_item.done"]
-    assert [item.id for item in done] == [item.id for item in whole.output]
-    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == (
-        "Looking.Now you."
-    )
-    assert client(tenant.alice).responses.retrieve(whole.id).output == whole.output
-
-
-def test_the_sdks_own_stream_collects_the_same(upstream: Upstream, client: Client, tenant: Cast) -> None:
-    script = upstream.script(
-        streamed({"content": "Looking."}, call_delta(0, *TASKS), finish="tool_calls"),
-        streamed(call_delta(0, *ROME), finish="tool_calls"),
-    )
-    with client(tenant.alice).responses.stream(model="openai/m", input=script.name, tools=[WEATHER]) as stream:
-        response: Any = stream.get_final_response()
-    assert kinds(response) == ["message", "mcp_call", "function_call"]
-    assert (response.output_text, response.output[2].name) == ("Looking.", "get_weather")
-    assert response.toolgate["status"] == "completed"
-
-
 def test_a_structured_answer_is_parsed_although_a_managed_turn_spoke_before(
     upstream: Upstream, client: Client, tenant: Cast
 ) -> None:
@@ -258,29 +195,34 @@ def test_a_structured_answer_is_parsed_although_a_managed_turn_spoke_before(
     assert script.asked[0]["response_format"]["type"] == "json_schema"
 
 
-def test_a_spent_budget_is_an_incomplete_response(upstream: Upstream, client: Client, tenant: Cast) -> None:
-    script = upstream.script(streamed({"content": "And so"}, finish="length"))
-    events = list(ask(client(tenant.alice), script.name, stream=True))
-    assert events[-1].type == "response.incomplete"
-    assert events[-1].response.incomplete_details.reason == "max_output_tokens"
-
-
-def test_a_refusal_is_a_refusal(upstream: Upstream, client: Client, tenant: Cast) -> None:
-    script = upstream.script(streamed({"refusal": "I "}, {"refusal": "cannot."}))
-    events = list(ask(client(tenant.alice), script.name, stream=True))
-    assert "".join(event.delta for event in events if event.type == "response.refusal.delta") == "I cannot."
-    content = events[-1].response.output[0].content[0]
-    assert (content.type, content.refusal) == ("refusal", "I cannot.")
-
-
 def test_the_offline_model_answers_too(upstream: Upstream, client: Client, tenant: Cast) -> None:
     response = ask(client(tenant.alice), "call: list_tasks {}", model="offline/demo", reasoning={})
     assert kinds(response) == ["message", "mcp_call", "message"]
 
 
-def test_anthropic_answers_over_responses(upstream: Upstream, client: Client, tenant: Cast) -> None:
+def test_a_model_of_anthropics_answers_too(upstream: Upstream, client: Client, tenant: Cast) -> None:
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Rome"}}
+    script = upstream.script(
+        _anthropic(thinking, {"type": "text", "text": "Now you."}, call), _anthropic({"type": "text", "text": "Sunny."})
+    )
+    alice = client(tenant.alice)
+    first = ask(alice, script.name, model="anthropic/claude", tools=[WEATHER])
+    assert kinds(first) == ["reasoning", "message", "function_call"]
+    assert (first.output[0].content[0].text, first.output[2].call_id) == ("Hm.", "toolu_1")
+    result: Any = [{"type": "function_call_output", "call_id": "toolu_1", "output": "21 degrees"}]
+    more = {"previous_response_id": first.id, "model": "anthropic/claude", "tools": [WEATHER]}
+    assert ask(alice, result, **more).output_text == "Sunny."
+    # The model finds its own thoughts again, sealed as they were.
+    assert script.asked[1]["messages"][1]["content"][0] == thinking
     with pytest.raises(openai.BadRequestError, match="reasoning_effort"):
-        ask(client(tenant.alice), "hi", model="anthropic/claude", reasoning={"effort": "low"})
+        ask(alice, "hi", model="anthropic/claude", reasoning={"effort": "low"})
+
+
+def _anthropic(*blocks: dict[str, Any]) -> Reply:
+    reason = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": blocks, "stop_reason": reason}
+    return Reply([json.dumps(message | {"usage": {"input_tokens": 7, "output_tokens": 3}}).encode()])
 
 
 @pytest.mark.parametrize(
