@@ -76,6 +76,11 @@ endef
 venv:
 	$(call installed,requirements.lock,requirements.lock)
 
-# The development lock holds everything that the other does, in the same versions.
+# The development lock holds everything that the other does, in the same versions. What only tests/bfcl reads is no
+# package of .venv but a directory in it; without it those tests say so.
+BFCL := tests/bfcl/requirements.lock
 venv-dev:
 	$(call installed,requirements-dev.lock,requirements.lock requirements-dev.lock)
+	@cmp -s $(BFCL) .venv/bfcl/requirements.lock || { rm -rf .venv/bfcl; \
+	  $(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --require-hashes --target .venv/bfcl -r $(BFCL) \
+	    && cp $(BFCL) .venv/bfcl/requirements.lock; } || echo "toolgate: without $(BFCL) tests/bfcl cannot run" >&2
