@@ -1,8 +1,9 @@
 """The official SDKs, asked alike: each sends a transcript in its own shapes, and says what it was answered."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import anthropic
@@ -12,7 +13,9 @@ from tests.people import Person
 from tests.stack import Stack
 
 Ask = dict[str, Any]
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+Tools = Mapping[str, dict[str, Any]]
+NONE: Tools = MappingProxyType({})
+WEATHER: Tools = {"get_weather": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,16 @@ class Client(Protocol):
         """A question."""
         ...
 
+    def called(self, *calls: Call) -> list[Any]:
+        """An answer that made calls, as a client makes it up."""
+        ...
+
     def result(self, call: Call, text: str) -> Any:
         """What a call came to."""
         ...
 
-    def ask(self, model: str, transcript: list[Any], *, tools: bool = False, stream: bool = False) -> Said:
-        """Ask; with `tools` the client has one of its own, get_weather."""
+    def ask(self, model: str, transcript: list[Any], *, tools: Tools = NONE, stream: bool = False) -> Said:
+        """Ask, with tools of the client's own: schemas by name."""
         ...
 
 
@@ -69,7 +76,7 @@ class ChatCompletions:
 
     errors = openai
     broken = openai.APIError
-    finishes = {"stop": "stop", "calls": "tool_calls"}
+    finishes = {"stop": "stop", "calls": "tool_calls", "cut": "length"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
         self.sdk = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=60)
@@ -77,14 +84,25 @@ class ChatCompletions:
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
+    def called(self, *calls: Call) -> list[Any]:
+        made = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+            }
+            for call in calls
+        ]
+        return [{"role": "assistant", "content": None, "tool_calls": made}]
+
     def result(self, call: Call, text: str) -> Any:
         return {"role": "tool", "tool_call_id": call.id, "content": text}
 
-    def ask(self, model: str, transcript: list[Any], *, tools: bool = False, stream: bool = False) -> Said:
-        function = {"name": "get_weather", "description": "The weather in a city.", "parameters": SCHEMA}
+    def ask(self, model: str, transcript: list[Any], *, tools: Tools = NONE, stream: bool = False) -> Said:
         asked: Ask = {"model": model, "messages": transcript}
         if tools:
-            asked["tools"] = [{"type": "function", "function": function}]
+            functions = [{"name": name, "parameters": schema} for name, schema in tools.items()]
+            asked["tools"] = [{"type": "function", "function": function} for function in functions]
         pieces: list[str] = []
         toolgate: Any = None
         if stream:
@@ -115,7 +133,7 @@ class Messages:
 
     errors = anthropic
     broken = anthropic.APIStatusError
-    finishes = {"stop": "end_turn", "calls": "tool_use"}
+    finishes = {"stop": "end_turn", "calls": "tool_use", "cut": "max_tokens"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
         self.sdk = anthropic.Anthropic(api_key=person.key, base_url=stack.url, max_retries=0, timeout=60)
@@ -123,13 +141,17 @@ class Messages:
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
+    def called(self, *calls: Call) -> list[Any]:
+        made = [{"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments} for call in calls]
+        return [{"role": "assistant", "content": made}]
+
     def result(self, call: Call, text: str) -> Any:
         return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": text}]}
 
-    def ask(self, model: str, transcript: list[Any], *, tools: bool = False, stream: bool = False) -> Said:
+    def ask(self, model: str, transcript: list[Any], *, tools: Tools = NONE, stream: bool = False) -> Said:
         asked: Ask = {"model": model, "messages": transcript, "max_tokens": 1000}
         if tools:
-            asked["tools"] = [{"name": "get_weather", "description": "The weather in a city.", "input_schema": SCHEMA}]
+            asked["tools"] = [{"name": name, "input_schema": schema} for name, schema in tools.items()]
         pieces: list[str] = []
         toolgate: Any = None
         if stream:
@@ -156,7 +178,7 @@ class Responses:
 
     errors = openai
     broken = ResponseFailed
-    finishes = {"stop": "completed", "calls": "completed"}
+    finishes = {"stop": "completed", "calls": "completed", "cut": "incomplete"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
         self.sdk = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=60)
@@ -164,14 +186,20 @@ class Responses:
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
 
+    def called(self, *calls: Call) -> list[Any]:
+        return [
+            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": json.dumps(call.arguments)}
+            for call in calls
+        ]
+
     def result(self, call: Call, text: str) -> Any:
         return {"type": "function_call_output", "call_id": call.id, "output": text}
 
-    def ask(self, model: str, transcript: list[Any], *, tools: bool = False, stream: bool = False) -> Said:
+    def ask(self, model: str, transcript: list[Any], *, tools: Tools = NONE, stream: bool = False) -> Said:
         asked: Ask = {"model": model, "input": transcript}
         if tools:
-            function = {"name": "get_weather", "description": "The weather in a city.", "parameters": SCHEMA}
-            asked["tools"] = [{"type": "function", "strict": False, **function}]
+            functions = [{"name": name, "parameters": schema} for name, schema in tools.items()]
+            asked["tools"] = [{"type": "function", "strict": False, **function} for function in functions]
         pieces: list[str] = []
         if stream:
             with self.sdk.responses.stream(**asked) as events:

@@ -12,7 +12,7 @@ from gateway.providers.demo import LABEL
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
-from tests.surfaces.clients import CLIENTS, Client, Said
+from tests.surfaces.clients import CLIENTS, WEATHER, Client, Said
 from tests.surfaces.models import MOCKED, MODELS, TEXT, environment, script
 
 ROME = ("get_weather", {"city": "Rome"})
@@ -66,7 +66,7 @@ def test_text(client: Client, llmock: LLMock, model: str, stream: bool) -> None:
 def test_a_managed_turn(client: Client, llmock: LLMock, model: str, stream: bool) -> None:
     end = f"You have no tasks.\n\n{LABEL}"
     question = script(llmock, model, [TASKS], end=end)
-    said = client.ask(model, [client.user(question)], tools=True, stream=stream)
+    said = client.ask(model, [client.user(question)], tools=WEATHER, stream=stream)
     assert (said.text, said.calls) == (f"I will use list_tasks.\n\n{end}", [])
     assert (said.finish, _ran(said)) == (client.finishes["stop"], [("list_tasks", "success")])
     assert _heard(said, stream)
@@ -77,12 +77,12 @@ def test_a_managed_turn(client: Client, llmock: LLMock, model: str, stream: bool
 def test_a_clients_turn_and_its_follow_up(client: Client, llmock: LLMock, model: str, stream: bool) -> None:
     end = f"{CLEAR_SAID}\n\n{LABEL}"
     transcript = [client.user(script(llmock, model, [ROME], end=end))]
-    said = client.ask(model, transcript, tools=True, stream=stream)
+    said = client.ask(model, transcript, tools=WEATHER, stream=stream)
     [call] = said.calls
     assert (said.text, call.name, call.arguments) == ("I will use get_weather.", *ROME)
     assert (said.finish, _ran(said)) == (client.finishes["calls"], [])
     transcript += [*said.items, client.result(call, CLEAR)]
-    said = client.ask(model, transcript, tools=True, stream=stream)
+    said = client.ask(model, transcript, tools=WEATHER, stream=stream)
     assert (said.text, said.calls, said.finish) == (end, [], client.finishes["stop"])
     if model in MOCKED.values():
         assert "clear" in str(llmock.last_request.body)
@@ -95,12 +95,12 @@ def test_a_clients_turn_after_a_managed_one_and_its_follow_up(
 ) -> None:
     end = f"You have no tasks.\n\n{CLEAR_SAID}\n\n{LABEL}"
     transcript = [client.user(script(llmock, model, [TASKS], [ROME], end=end))]
-    said = client.ask(model, transcript, tools=True, stream=stream)
+    said = client.ask(model, transcript, tools=WEATHER, stream=stream)
     [call] = said.calls
     assert (said.text, call.name) == ("I will use list_tasks.\n\nI will use get_weather.", "get_weather")
     assert (said.finish, _ran(said)) == (client.finishes["calls"], [("list_tasks", "success")])
     transcript += [*said.items, client.result(call, CLEAR)]
-    said = client.ask(model, transcript, tools=True, stream=stream)
+    said = client.ask(model, transcript, tools=WEATHER, stream=stream)
     # The demo model would call get_weather once more if the managed round were not there.
     assert (said.text, said.calls, _ran(said)) == (end, [], [])
     if model in MOCKED.values():
@@ -117,7 +117,7 @@ def test_a_clients_call_before_a_managed_one(
     # The model says something first, and a stream that has begun keeps its status.
     error = client.broken if stream else client.errors.UnprocessableEntityError
     with pytest.raises(error, match="managed tools first"):
-        client.ask(model, [client.user(question)], tools=True, stream=stream)
+        client.ask(model, [client.user(question)], tools=WEATHER, stream=stream)
     assert rows("SELECT 1 AS it FROM notes WHERE tenant_id = %(id)s", id=tenant.id) == []
 
 
@@ -128,7 +128,7 @@ def test_a_clients_call_before_a_managed_one_without_a_word(
 ) -> None:
     llmock.add(Reply(tool_calls=(ToolCall(*ROME), ToolCall(*NOTE))))
     with pytest.raises(client.errors.UnprocessableEntityError, match="get_weather.*save_note.*managed tools first"):
-        client.ask(model, [client.user("hi")], tools=True, stream=stream)
+        client.ask(model, [client.user("hi")], tools=WEATHER, stream=stream)
 
 
 @STREAMS
