@@ -149,11 +149,11 @@ def _chained(before: bytes, message: PromptMessage) -> bytes:
 
 
 def _essence(message: PromptMessage) -> list[Any]:
-    """What of a message clients send back as they got it."""
+    """What of a message clients send back as they got it; ids of calls are not, in the oldest dialect."""
     if isinstance(message, AssistantMessage):
         return ["assistant", _bare(message.text), [_call(call) for call in message.calls]]
     if isinstance(message, ToolMessage):
-        return ["tool", message.call_id, _bare(message.content), [_part(part) for part in message.parts]]
+        return ["tool", _bare(message.content), [_part(part) for part in message.parts]]
     if isinstance(message, UserMessage):
         return ["user", _bare(message.text), [_part(part) for part in message.parts if not isinstance(part, Text)]]
     return []
@@ -168,7 +168,7 @@ def _call(call: SuggestedCall) -> list[str]:
         arguments = orjson.dumps(orjson.loads(call.arguments or "{}"), option=orjson.OPT_SORT_KEYS).decode()
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         arguments = _bare(call.arguments)
-    return [call.id, call.name, arguments]
+    return [call.name, arguments]
 
 
 def _part(part: Part) -> list[str]:

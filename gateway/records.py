@@ -165,7 +165,7 @@ def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...], family: str) 
     """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
     more = {
         "opaque": [[part.family, part.raw] for part in answer.opaque],
-        "client_calls": [[call.id, call.name, call.arguments] for call in client_calls],
+        "client_calls": [[call.id, call.name, call.arguments, call.family, call.extra] for call in client_calls],
         "stop_sequence": answer.stop_sequence,
         "extra": answer.extra,
         "family": family if answer.extra else None,
