@@ -1,4 +1,4 @@
-"""Both adapters against llmock: a server that nobody here wrote."""
+"""All adapters against llmock: a server that nobody here wrote."""
 
 from collections.abc import AsyncIterator
 
@@ -8,20 +8,23 @@ from llmock.pytest_plugin import LLMock
 from gateway.providers import retry
 from gateway.providers.anthropic import AnthropicProvider
 from gateway.providers.errors import ProviderGarbled, ProviderRateLimited, ProviderRefused, ProviderUnavailable
+from gateway.providers.gemini import GeminiProvider
 from gateway.providers.interface import AssistantMessage, OnText, Prompt, Provider, ToolMessage, UserMessage
 from gateway.providers.openai import OpenAIProvider
 from tests.gateway.providers.conftest import KEY, question, tool
 
-MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6"}
+MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro"}
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=["openai", "anthropic", "gemini"])
 async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Provider]:
-    made: OpenAIProvider | AnthropicProvider
+    made: OpenAIProvider | AnthropicProvider | GeminiProvider
     if request.param == "openai":
         made = OpenAIProvider(KEY, llmock.base_url("openai"), silent_seconds=5)
-    else:
+    elif request.param == "anthropic":
         made = AnthropicProvider(KEY, llmock.base_url("anthropic"), silent_seconds=5)
+    else:
+        made = GeminiProvider(KEY, llmock.base_url("gemini"), silent_seconds=5)
     yield made
     await made.close()
 
@@ -69,8 +72,9 @@ async def test_a_tool_call_and_its_result_make_a_second_turn(
     assert (second.text, second.calls, second.finish_reason) == ("Tea is a drink.", (), "stop")
     sent = llmock.last_request.body
     assert "'name': 'web__search'" in str(sent["tools"])
-    assert "web.search" not in str(sent["messages"])
-    assert call.id in str(sent["messages"])
+    told = sent["contents" if provider.name == "gemini" else "messages"]
+    assert "web.search" not in str(told)
+    assert call.id in str(told)
 
 
 async def test_broken_arguments_come_through_as_they_are(llmock: LLMock) -> None:

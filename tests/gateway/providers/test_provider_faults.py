@@ -1,4 +1,4 @@
-"""What both adapters make of a provider that fails, over real HTTP."""
+"""What every adapter makes of a provider that fails, over real HTTP."""
 
 import asyncio
 import traceback
@@ -16,6 +16,7 @@ from gateway.providers.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
+from gateway.providers.gemini import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai import OpenAIProvider
 from tests.gateway.providers.conftest import KEY, question
@@ -24,15 +25,19 @@ from tests.gateway.providers.fake import FakeProvider, events
 SILENT_SECONDS = 0.3
 OPENAI_TEXT = {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}
 ANTHROPIC_TEXT = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}}
+GEMINI_TEXT = {"candidates": [{"content": {"parts": [{"text": "Hel"}], "role": "model"}, "index": 0}]}
+TEXT = {"openai": OPENAI_TEXT, "anthropic": ANTHROPIC_TEXT, "gemini": GEMINI_TEXT}
 
 
-@pytest.fixture(params=["openai", "anthropic"])
+@pytest.fixture(params=["openai", "anthropic", "gemini"])
 async def provider(request: pytest.FixtureRequest, fake: FakeProvider) -> AsyncIterator[Provider]:
-    made: OpenAIProvider | AnthropicProvider
+    made: OpenAIProvider | AnthropicProvider | GeminiProvider
     if request.param == "openai":
         made = OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=SILENT_SECONDS)
-    else:
+    elif request.param == "anthropic":
         made = AnthropicProvider(KEY, fake.url, silent_seconds=SILENT_SECONDS)
+    else:
+        made = GeminiProvider(KEY, fake.url, silent_seconds=SILENT_SECONDS)
     yield made
     await made.close()
 
@@ -44,7 +49,14 @@ def on_text(request: pytest.FixtureRequest) -> OnText | None:
 
 
 def begun(provider: Provider) -> bytes:
-    return events(OPENAI_TEXT if provider.name == "openai" else ANTHROPIC_TEXT, names=provider.name == "anthropic")
+    return events(TEXT[provider.name], names=provider.name == "anthropic")
+
+
+def connections(provider: Provider) -> object:
+    """Those that are in use."""
+    if isinstance(provider, GeminiProvider):
+        return [each for each in provider._upstream._http._transport._pool.connections if not each.is_idle()]
+    return provider._upstream._client._client._transport.client.connector._acquired  # type: ignore[attr-defined]
 
 
 async def failure(provider: Provider, on_text: OnText | None = None) -> ProviderError:
@@ -215,9 +227,9 @@ async def test_a_stream_that_falls_silent_is_unavailable(fake: FakeProvider, pro
     assert str(error) == f"{provider.name} did not answer in time."
 
 
-@pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider])
+@pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider, GeminiProvider])
 async def test_a_port_where_nobody_listens_is_unavailable(
-    made: type[OpenAIProvider | AnthropicProvider], unused_tcp_port: int
+    made: type[OpenAIProvider | AnthropicProvider | GeminiProvider], unused_tcp_port: int
 ) -> None:
     provider = made(KEY, f"http://127.0.0.1:{unused_tcp_port}")
     error = await failure(provider)
@@ -233,8 +245,7 @@ async def test_a_cancelled_question_lets_go_of_its_connection(fake: FakeProvider
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    connector = provider._upstream._client._client._transport.client.connector  # type: ignore[attr-defined]
-    assert not connector._acquired
+    assert not connections(provider)
 
 
 async def test_an_endless_answer_is_given_up(

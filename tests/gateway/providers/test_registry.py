@@ -7,6 +7,7 @@ import pytest
 
 from gateway.providers.anthropic import AnthropicProvider
 from gateway.providers.demo import DemoProvider
+from gateway.providers.gemini import GeminiProvider
 from gateway.providers.openai import OpenAIProvider
 from gateway.providers.registry import Providers, UnknownModel
 from tests.gateway.providers.conftest import KEY, question
@@ -15,7 +16,8 @@ from tests.gateway.providers.fake import FakeProvider
 
 def configured(**settings: str) -> Providers:
     """The registry for these settings and otherwise empty ones, in development."""
-    empty = dict.fromkeys(["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"], "")
+    names = [f"{provider}_{name}" for provider in ("OPENAI", "ANTHROPIC", "GEMINI") for name in ("API_KEY", "BASE_URL")]
+    empty = dict.fromkeys(names, "")
     defaults = {"DEFAULT_MODEL": "offline/demo", "TOOLGATE_ENV": "development"}
     return Providers.from_settings(SimpleNamespace(**(empty | defaults | settings)))
 
@@ -29,13 +31,16 @@ async def test_without_any_key_there_is_the_demo_model() -> None:
 
 
 async def test_a_key_configures_a_provider_and_any_of_its_models() -> None:
-    providers = configured(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY, DEFAULT_MODEL="openai/gpt-x")
+    providers = configured(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY, GEMINI_API_KEY=KEY, DEFAULT_MODEL="openai/gpt-x")
     provider, model = providers.resolve("openai/meta/llama:70b")
     assert isinstance(provider, OpenAIProvider)
     assert model == "meta/llama:70b"
     provider, model = providers.resolve("anthropic/claude")
     assert isinstance(provider, AnthropicProvider)
     assert model == "claude"
+    provider, model = providers.resolve("gemini/gemini-x")
+    assert isinstance(provider, GeminiProvider)
+    assert model == "gemini-x"
     assert providers.models() == ["openai/gpt-x", "offline/demo"]
     await providers.close()
 
@@ -107,8 +112,7 @@ async def test_each_event_loop_has_adapters_of_its_own() -> None:
 
 
 def test_no_sdk_is_imported_before_its_provider_is_used() -> None:
-    code = (
-        "import sys, gateway.providers.registry; print([sdk for sdk in ('openai', 'anthropic') if sdk in sys.modules])"
-    )
+    sdks = ("openai", "anthropic", "google.genai")
+    code = f"import sys, gateway.providers.registry; print([sdk for sdk in {sdks} if sdk in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
