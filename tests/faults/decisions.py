@@ -52,14 +52,14 @@ class Humans:
 
     def _one(self, pending: dict[str, str]) -> None:
         house, number, verdict = self._house, str(pending["id"]), self.verdicts[pending["key"]]
-        path = f"/api/v1/approvals/{number}/{verdict}/"
+        approver = house.people[APPROVERS[pending["slug"]]]
+        asker = house.alice if pending["slug"] == "demo" else house.zoe
         if verdict == "expire":
             # A database that is away now is asked again in a moment.
             with suppress(psycopg.OperationalError):
                 house.change(_EXPIRE, number)
         elif verdict == "end":
-            self.sent[number] = Request(house, f"/api/v1/runs/{pending['run_id']}/cancel")
+            self.sent[number] = Request(house, f"/api/v1/runs/{pending['run_id']}/cancel", person=asker)
         else:
-            approver = house.people[APPROVERS[pending["slug"]]]
-            asker = house.alice if pending["slug"] == "demo" else house.zoe
-            self.sent[number] = Request(house, path, {}, person=asker if verdict == "cancel" else approver)
+            person = asker if verdict == "cancel" else approver
+            self.sent[number] = Request(house, f"/api/v1/approvals/{number}/{verdict}/", {}, person=person)
