@@ -93,7 +93,7 @@ def test_a_yes_after_the_approvers_yes_gives_the_answer_to_the_real_result(
     assert [result["ok"] for result in told(script, 1)] == [True]
     # The run that waited ended without asking the model once more, and shows what came of its call.
     assert len(script.asked) == 2
-    again = alice.responses.retrieve(first.id)
+    again: Any = alice.responses.retrieve(first.id)
     assert kinds(again) == ["message", "mcp_call"]
     assert (again.output[1].status, again.output[1].approval_request_id) == ("completed", request.id)
 

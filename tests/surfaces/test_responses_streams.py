@@ -2,14 +2,16 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import openai
 import pytest
 
-from tests.hostile.upstream import Upstream, call_delta, failing, streamed
+from tests.hostile.upstream import Upstream, call_delta, completion, failing, streamed
 from tests.people import Cast, Person
 from tests.surfaces.test_ownership import ROME, TASKS
-from tests.surfaces.test_responses import WEATHER, ask, kinds
+from tests.surfaces.test_responses import WEATHER, ask, kinds, shown
 
 Client = Callable[[Person], openai.OpenAI]
 
@@ -31,8 +33,25 @@ def test_a_failed_response_can_be_read_again(upstream: Upstream, client: Client,
         "response.output_text.done", "response.content_part.done", "response.output_item.done", "response.failed",
     ]  # fmt: skip
     assert events[-1].response.error.code == "provider_error"
-    again = alice.responses.retrieve(events[-1].response.id)
+    again: Any = alice.responses.retrieve(events[-1].response.id)
     assert (again.status, again.error.code) == ("failed", "provider_error")
+
+
+def test_what_goes_on_from_a_response_that_is_still_made_waits_for_it(
+    upstream: Upstream, client: Client, tenant: Cast
+) -> None:
+    gate = threading.Event()
+    script = upstream.script(streamed({"content": "Hel"}, {"content": "lo."}, between=gate), completion("Bye."))
+    alice = client(tenant.alice)
+    stream = ask(alice, script.name, stream=True)
+    first = next(event.response for event in stream if event.type == "response.created")
+    stream.close()
+    assert alice.responses.retrieve(first.id).status == "in_progress"
+    with ThreadPoolExecutor() as pool:
+        answering = pool.submit(ask, alice, f"{script.name} and?", previous_response_id=first.id)
+        gate.set()
+        assert answering.result(30).output_text == "Bye."
+    assert shown(script, 1) == [("user", script.name), ("assistant", "Hello."), ("user", f"{script.name} and?")]
 
 
 def test_a_stream_tells_every_item_and_ends_with_the_whole_response(
@@ -70,7 +89,7 @@ def test_the_sdks_own_stream_collects_the_same(upstream: Upstream, client: Clien
         streamed(call_delta(0, *ROME), finish="tool_calls"),
     )
     with client(tenant.alice).responses.stream(model="openai/m", input=script.name, tools=[WEATHER]) as stream:
-        response = stream.get_final_response()
+        response: Any = stream.get_final_response()
     assert kinds(response) == ["message", "mcp_call", "function_call"]
     assert (response.output_text, response.output[2].name) == ("Looking.", "get_weather")
     assert response.toolgate["status"] == "completed"

@@ -130,7 +130,7 @@ def test_the_items_of_one_answer_are_one_message_without_its_managed_calls() -> 
 
 
 def test_sealed_thoughts_are_left_out() -> None:
-    sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA", "content": None}
+    sealed: Any = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA", "content": None}
     assert parsed(HI, sealed, HI).messages == (UserMessage("hi", **OURS),) * 2
 
 
