@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.stack import Stack
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 LARGEST_PICTURE = 200 * 1024
 
@@ -167,6 +167,58 @@ def test_the_readmes_curl_works_as_printed(stack: "Stack", tenant: Cast, tmp_pat
     assert body["usage"]["turns"] == 2
     recorded = rows("SELECT status FROM tool_calls WHERE run_id = %(run)s", run=body["run_id"])
     assert [call["status"] for call in recorded] == ["success", "success"]
+
+
+# --- clients ---------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def checkout(stack: "Stack", tenant: Cast, tmp_path: Path) -> Path:
+    """A directory where `make up` seems to run: with a `var/demo.json` of this test's tenant."""
+    people = {name: {"api_key": getattr(tenant, name).key} for name in ("alice", "bob", "carol")}
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var" / "demo.json").write_text(json.dumps({"url": stack.url, "tenants": {"demo": people}}))
+    return tmp_path
+
+
+def _printed(page: str, language: str) -> str:
+    """A page's code of one language, which builds on itself, as one text."""
+    return "".join(re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", ["docs/clients/openai.md", "docs/clients/anthropic.md"])
+def test_the_python_of_a_clients_page_prints_what_the_page_says(page: str, checkout: Path) -> None:
+    (checkout / "program.py").write_text(_printed(page, "python"))
+    assert _run(f'"{sys.executable}" program.py', checkout) == _printed(page, "text")
+
+
+@pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="there is no curl here")
+def test_the_curl_of_its_page_works_as_printed(checkout: Path, tenant: Cast) -> None:
+    script = _printed("docs/clients/curl.md", "bash").replace("python3 ", f'"{sys.executable}" ')
+    # Each answer is JSON, but for the stream.
+    answers, rest = [], _run(script, checkout)
+    while rest:
+        stream, end, after = rest.partition("data: [DONE]\n\n") if rest.startswith("data: ") else ("", "", rest)
+        if end:
+            assert '"tool":"web_search"' in stream
+            rest = after
+            continue
+        answer, length = json.JSONDecoder().raw_decode(rest)
+        answers.append(answer)
+        rest = rest[length:]
+    note, mail, second_note, count, own, task, models = answers
+    assert [each["toolgate"]["status"] for each in (note, mail, second_note, own, task)] == [
+        "completed",
+        "requires_action",
+        "completed",
+        "completed",
+        "completed",
+    ]
+    assert [item["type"] for item in mail["output"]][-1] == "mcp_approval_request"
+    assert count["input_tokens"] > 0
+    assert own["choices"][0]["finish_reason"] == "tool_calls"
+    assert {"offline/demo", "default"} <= {model["id"] for model in models["data"]}
+    ran = rows("SELECT tool_name FROM tool_calls WHERE tenant_id = %(id)s ORDER BY id", id=tenant.id)
+    called = ["save_note", "web_search", "send_email", "save_note", "add_task"]
+    assert [call["tool_name"] for call in ran] == called
 
 
 def _run(script: str, directory: Path, **environment: str) -> str:
