@@ -157,6 +157,14 @@ def test_references_to_the_items_of_an_answer_stand_for_all_of_it() -> None:
     assert request.messages[2] == ToolMessage("a", "", "rain", **OURS)
 
 
+def test_a_call_beside_references_is_one_of_the_answer_that_they_stand_for() -> None:
+    request = parsed(HI, {"type": "item_reference", "id": f"msg_{RUN}0001"}, call("a"), result("a"), said("Rain."))
+    assert request.references == ((1, RUN),)
+    assert [type(message) for message in request.messages] == [
+        UserMessage, AssistantMessage, ToolMessage, AssistantMessage,
+    ]  # fmt: skip
+
+
 def test_what_was_refused_is_kept() -> None:
     refusal = {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
     opaque = (Opaque("openai", {"type": "refusal", "refusal": "No."}),)
