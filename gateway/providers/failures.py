@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
 
-import httpx2
-
 from gateway.providers.errors import ProviderError, ProviderRateLimited, ProviderRefused, ProviderUnavailable
 
 _LONGEST = 200
@@ -68,7 +66,7 @@ class Failures:
         """The failure that a lost, refused or silent connection stands for."""
         cause: BaseException | None = error
         while cause is not None:
-            if isinstance(cause, TimeoutError | httpx2.TimeoutException):
+            if isinstance(cause, TimeoutError):
                 return ProviderUnavailable(f"{self._provider} did not answer in time.")
             cause = cause.__cause__
         return ProviderUnavailable(f"{self._provider} could not be reached, or the connection was lost.")

@@ -12,7 +12,7 @@ import orjson
 from google import genai
 from google.genai import types
 
-from gateway.providers.errors import ProviderGarbled, ProviderRefused
+from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRefused
 from gateway.providers.upstream import CONNECT_SECONDS, Exchange, limited
 
 _VERSION = "v1beta"
@@ -64,6 +64,10 @@ class GeminiUpstream(Exchange):
             )
         told = {"retry-after": response.headers.get("retry-after") or _delay(details)}
         raise self._failures.of_status(response.status_code, told, report)
+
+    def _lost(self, error: Exception) -> ProviderError:
+        # Over aiohttp a refused connection is a time-out, too; here a time-out is one.
+        return self._failures.of_connection(TimeoutError() if isinstance(error, httpx2.TimeoutException) else error)
 
 
 async def _report(response: httpx2.Response) -> Any:

@@ -87,12 +87,16 @@ class Exchange(ABC):
         except httpx2.DecodingError:
             failure = ProviderGarbled("The provider's answer is compressed in a way that cannot be read.")
         except (httpx2.TransportError, aiohttp.ClientError) as error:
-            failure = self._failures.of_connection(error)
+            failure = self._lost(error)
         finally:
             if response is not None:
                 await response.aclose()
         # Outside of the except clauses, so that what was caught is not this one's context.
         raise failure
+
+    def _lost(self, error: Exception) -> ProviderError:
+        """The failure that an error of the connection stands for."""
+        return self._failures.of_connection(error)
 
     def _over(self, datas: list[bytes], take: Callable[[dict[str, Any]], bool]) -> bool:
         return any(data.startswith(b"[DONE]") or take(self._parsed(data)) for data in datas)
