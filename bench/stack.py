@@ -74,6 +74,8 @@ class Stack:
         silenced = (
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_BASE_URL",
+            "GEMINI_API_KEY",
+            "GEMINI_BASE_URL",
             "BRAVE_API_KEY",
             "SERPAPI_API_KEY",
             "TOOLGATE_ALLOWED_TOOLS",
