@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 
 import openai
 import pytest
+from llmock.testing import LLMockServer
 
 from tests.hostile.upstream import Upstream, running
+from tests.stack import Stack
+from tests.surfaces.models import environment
 
 if TYPE_CHECKING:
     from tests.people import Person
@@ -17,6 +20,13 @@ def upstream() -> Iterator[Upstream]:
     """The scripted provider and its Toolgate."""
     with running() as started:
         yield started
+
+
+@pytest.fixture(scope="package")
+def mocked(llmock_server: LLMockServer) -> Iterator[Stack]:
+    """A Toolgate whose providers are all llmock."""
+    with Stack(**environment(llmock_server.base_url)) as stack:
+        yield stack
 
 
 @pytest.fixture

@@ -1,19 +1,18 @@
 """Every official SDK with every provider: each answer is the same, whoever gave it, and in the SDK's own shapes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
-from llmock.testing import LLMockServer
 
 from gateway.providers.demo import LABEL
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
 from tests.surfaces.clients import CLIENTS, WEATHER, Client, Said
-from tests.surfaces.models import MOCKED, MODELS, TEXT, environment, script
+from tests.surfaces.models import MOCKED, MODELS, TEXT, script
 
 ROME = ("get_weather", {"city": "Rome"})
 TASKS: tuple[str, dict[str, Any]] = ("list_tasks", {})
@@ -24,13 +23,6 @@ CLEAR_SAID = 'get_weather answered: {"sky":"clear"}'
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 EACH_MODEL = pytest.mark.parametrize("model", MODELS)
 EACH_MOCKED = pytest.mark.parametrize("model", MOCKED.values())
-
-
-@pytest.fixture(scope="module")
-def mocked(llmock_server: LLMockServer) -> Iterator[Stack]:
-    """A Toolgate whose providers are all llmock."""
-    with Stack(**environment(llmock_server.base_url)) as stack:
-        yield stack
 
 
 @pytest.fixture(params=CLIENTS.values(), ids=CLIENTS)
