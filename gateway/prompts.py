@@ -48,7 +48,7 @@ def result(call: Row, limit: int) -> str:
     if call["status"] == "awaiting_approval":
         return told.failure("approval_pending", "A human has not decided about this call yet; it has not run.")
     if call["status"] != "error":
-        return told.failure("cancelled", "The run ended before this call did; its outcome is in the tool history.")
+        return told.failure("in_progress", "This call has not ended yet; its outcome will be in the tool history.")
     code = call["error_code"]
     tool = registry().get(call["tool_name"]) if code == "validation_error" else None
     schema = tool.parameters if tool is not None else None

@@ -61,9 +61,15 @@ def test_another_error_has_no_schema() -> None:
     assert told == {"ok": False, "error": {"code": "timeout", "message": "Too slow."}}
 
 
-@pytest.mark.parametrize("status", ["proposed", "queued", "running", "claimed", "awaiting_approval"])
-def test_a_call_that_never_ended_is_told_as_cancelled(status: str) -> None:
-    assert _told(call_row(1, 0, status))["error"]["code"] == "cancelled"
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        *((status, "in_progress") for status in ("proposed", "queued", "claimed", "running")),
+        ("awaiting_approval", "approval_pending"),
+    ],
+)
+def test_a_call_that_has_not_ended_is_told_as_such(status: str, code: str) -> None:
+    assert _told(call_row(1, 0, status))["error"]["code"] == code
 
 
 def test_every_suggested_call_has_exactly_one_result_under_the_same_id() -> None:

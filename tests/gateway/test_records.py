@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from gateway import records, runs
+from gateway import chats, records
 from gateway.chats import ChatRequest
 from gateway.providers.interface import Answer
 from tenants.scoping import transaction
@@ -132,7 +132,7 @@ async def test_a_conversation_has_one_open_run_at_the_most(tenant: Cast) -> None
 
 
 async def _run_in(person: Person, conversation: uuid.UUID) -> None:
-    await runs._begin(person.scope, ChatRequest("again", conversation))
+    await chats.open(person.scope, ChatRequest("again", conversation))
 
 
 async def test_a_turn_is_written_once(tenant: Cast) -> None:
