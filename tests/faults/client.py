@@ -32,7 +32,8 @@ class Request(threading.Thread):
             try:
                 answer = httpx.post(self._url, json=self._json, headers=self._headers, timeout=90)
                 if answer.status_code not in AGAIN:
-                    self.status, self.body = answer.status_code, answer.json()
+                    self.body = answer.json() if "json" in answer.headers["content-type"] else {}
+                    self.status = answer.status_code
                     return
             except httpx.TransportError:
                 pass

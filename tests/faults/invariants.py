@@ -82,6 +82,8 @@ def _nothing_is_lost(
 def _answer_is_true(found: Findings, client: Client, run: Any, calls: list[Any]) -> None:
     if client.status is None:
         found.others.append(f"run {run['id']} was never answered")
+    elif client.status == 500:
+        found.others.append(f"run {run['id']} was answered with 500")
     elif client.status == 200:
         said = [(call["id"], call["status"]) for call in client.body["tool_calls"]]
         are = [(str(call["id"]), call["status"]) for call in sorted(calls, key=lambda c: (c["turn"], c["position"]))]
