@@ -171,6 +171,8 @@ FAULTS: dict[str, Fault] = {
 }
 # Those that take seconds by themselves: left to the long suite.
 LASTING = {
+    "SIGTERM web",
+    "SIGTERM worker",
     "SIGSTOP web past its lease",
     "SIGSTOP worker past its lease",
     "Valkey hung",
