@@ -61,7 +61,7 @@ def notice(calls: Iterable[Row]) -> str:
     named = [f"{call['tool_name']} (approval {call['approval_id']})" for call in calls]
     return (
         f"A human has to approve this before it runs: {', '.join(named)}. "
-        "Nothing has run yet; ask again once it is decided, and the result will be known."
+        "It has not run; ask again once it is decided, and the result will be known."
     )
 
 

@@ -22,7 +22,7 @@ from audit.recorder import Failure
 from gateway import calls, continuity, ownership, prompts, records
 from gateway.drives import Drive, RunLost, advance
 from gateway.providers import retry
-from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited
+from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
 from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.view import Row, RunView, TurnView, attempt_of
@@ -71,15 +71,24 @@ async def drive(it: Drive) -> None:
         await _out_of_time(it)
     except ProviderError as error:
         log.warning("provider failed", extra={"why": error.message, "run_id": str(it.view.id)})
-        status = 429 if isinstance(error, ProviderRateLimited) else 502
         _void(it.view)
-        await end(it, records.end_values("failed", "", error=("provider_error", error.message, status)))
+        await end(it, records.end_values("failed", "", error=_told(it, error)))
     except Unsupported as refusal:
         _void(it.view)
         await end(it, records.end_values("failed", "", error=("invalid_request", refusal.message, 400)))
     except UnknownModel as unknown:
         _void(it.view)
         await end(it, records.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
+
+
+def _told(it: Drive, error: ProviderError) -> tuple[str, str, int]:
+    """A provider's failure as the run's error: code, message, HTTP status.
+
+    What it refuses of a compatible API's request is that client's own mistake, and no reason to ask again.
+    """
+    if it.view.row["surface"] and isinstance(error, ProviderRefused) and error.status in (400, 413, 422):
+        return "invalid_request", error.message, 400
+    return "provider_error", error.message, 429 if isinstance(error, ProviderRateLimited) else 502
 
 
 async def _to_the_end(it: Drive) -> None:

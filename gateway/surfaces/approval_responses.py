@@ -75,6 +75,9 @@ async def act(principal: Principal, request: ClientRequest) -> None:
     """
     scope = Scope(principal.tenant_id, principal.user_id)
     rows = await _found(principal, scope, request.approvals)
+    for row in rows:
+        if row["status"] == "pending" and row["user_id"] == scope.user_id and request.approvals[row["id"].hex][0]:
+            raise Undecided(row)
     settled = {row["id"] for row in rows if await _done(principal, scope, row, *request.approvals[row["id"].hex])}
     awaited = {row["run_id"] for row in rows if row["user_id"] == scope.user_id}
     if request.previous is not None:
@@ -115,8 +118,6 @@ async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason:
             decide = decisions.approve if yes else decisions.deny
             decider = Decider(principal.tenant_id, principal.user_id, "api")
             return bool((await decide(decider, row["id"], reason=reason))["status"] != "pending")
-        if yes:
-            raise Undecided(row)
         await decisions.cancel(scope, row["id"])
     except AlreadyVoted:
         return False

@@ -108,6 +108,15 @@ def test_a_pending_approval_is_a_finished_answer_and_its_result_is_in_the_next_t
     assert len(script.asked) == 3
 
 
+def test_the_notice_speaks_of_what_waits_only(upstream: Upstream, client: Client, tenant: Cast) -> None:
+    mail = ("e1", "send_email", '{"to": "bob@example.com", "subject": "Hello", "body": "Hi Bob"}')
+    script = upstream.script(completion("Both.", ("n1", "save_note", '{"title": "a", "content": "b"}'), mail))
+    answer = _ask(client(tenant.alice), [{"role": "user", "content": script.name}])
+    assert [call["status"] for call in answer.toolgate["tool_calls"]] == ["success", "awaiting_approval"]
+    notice = answer.choices[0].message.content
+    assert "send_email" in notice and "save_note" not in notice and "Nothing" not in notice
+
+
 def _until_over(run_id: str) -> None:
     end = time.monotonic() + 30
     while not rows("SELECT 1 AS it FROM runs WHERE id = %(id)s AND status = 'completed'", id=run_id):

@@ -1,5 +1,6 @@
 """What every compatible API does alike: keys, errors, retries, clients that go away."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -76,6 +77,16 @@ def test_a_providers_failure_is_the_sdks_own_error(
     assert failed.value.status_code == (429 if error is openai.RateLimitError else 502)
     assert "x-should-retry" not in failed.value.response.headers
     assert "sk-live" not in failed.value.response.text
+
+
+def test_what_a_provider_refuses_is_the_clients_mistake_and_not_asked_again(
+    upstream: Upstream, client: Client, tenant: Cast
+) -> None:
+    error = {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
+    script = upstream.script(Reply([json.dumps({"error": error}).encode()], 400))
+    with pytest.raises(openai.BadRequestError, match="maximum context length"):
+        _ask(client(tenant.alice), script.name)
+    assert len(script.asked) == 1
 
 
 def test_after_a_managed_call_nobody_is_asked_to_retry(upstream: Upstream, client: Client, tenant: Cast) -> None:
