@@ -76,7 +76,8 @@ async def act(principal: Principal, request: ClientRequest) -> None:
     scope = Scope(principal.tenant_id, principal.user_id)
     rows = await _found(principal, scope, request.approvals)
     for row in rows:
-        if row["status"] == "pending" and row["user_id"] == scope.user_id and request.approvals[row["id"].hex][0]:
+        waits = row["status"] == "pending" and row["expires_at"] > datetime.now(UTC)
+        if waits and row["user_id"] == scope.user_id and request.approvals[row["id"].hex][0]:
             raise Undecided(row)
     settled = {row["id"] for row in rows if await _done(principal, scope, row, *request.approvals[row["id"].hex])}
     awaited = {row["run_id"] for row in rows if row["user_id"] == scope.user_id}
