@@ -12,6 +12,7 @@ Refused                     the answer's HTTP status, code and words
 ├── IdempotencyMismatch     422 idempotency_mismatch
 ├── InvalidRequest          400 invalid_request
 └── Unavailable             503 unavailable
+    └── Leaving
 """
 
 from tenants.errors import Refused
@@ -119,5 +120,12 @@ class Unavailable(Refused):
     code = "unavailable"
     retry_after = 2
 
+    def __init__(self, why: str = "Toolgate cannot reach its database for the moment.") -> None:
+        super().__init__(f"{why} Try again in a few seconds.")
+
+
+class Leaving(Unavailable):
+    """This process is being stopped; what it was doing goes on elsewhere."""
+
     def __init__(self) -> None:
-        super().__init__("Toolgate cannot reach its database for the moment. Try again in a few seconds.")
+        super().__init__("This process of Toolgate is being stopped; a run that was begun goes on without it.")

@@ -4,6 +4,7 @@ Anything else about a request (a session, an Origin that needs CORS headers, ano
 Django, whose `ChatView` answers the same.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,6 +15,7 @@ import structlog
 
 from gateway import events, runs
 from gateway.api import answers, parsing, problems
+from gateway.errors import Leaving
 from gateway.middleware import request_id
 from tenants.authentication import bearer, by_key
 from tenants.errors import Refused
@@ -80,7 +82,11 @@ async def _chat(headers: dict[str, str], receive: Receive, send: Send, identity:
     if parsed.request.streams:
         await _stream(send, identity, answers.stream(walls, run, events.START, parsed.wait))
         return
-    await runs.until_rest(walls, run, parsed.wait)
+    try:
+        await runs.until_rest(walls, run, parsed.wait)
+    except asyncio.CancelledError:
+        # This process ends; the run goes on in another, and the idempotency key finds it there.
+        raise Leaving from None
     status, body, more = answers.whole(run)
     kind = b"application/json" if status < 400 else problems.CONTENT_TYPE.encode()
     extra = [(name.lower().encode(), value.encode()) for name, value in more.items()]

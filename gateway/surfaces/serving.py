@@ -20,7 +20,7 @@ import structlog
 from gateway import runs
 from gateway.api.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
 from gateway.chats import ChatRequest
-from gateway.errors import Unavailable
+from gateway.errors import Leaving, Unavailable
 from gateway.middleware import request_id
 from gateway.providers.interface import UserMessage
 from gateway.surfaces import approval_responses, http, replies
@@ -95,6 +95,9 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
         await _answer(exchange, request, given, origin)
     except http.ClientGone:
         return
+    except Leaving as refusal:
+        # What its run has done is not known here, so no SDK should ask again by itself.
+        await refuse(refusal, {"x-should-retry": "false"})
     except Refused as refusal:
         await refuse(refusal)
     except psycopg.OperationalError:
@@ -123,7 +126,10 @@ async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, A
     if request.stream:
         await _stream(exchange, request, view, created, origin)
         return
-    await _until_rest(exchange, view)
+    try:
+        await _until_rest(exchange, view)
+    except asyncio.CancelledError:
+        raise Leaving from None
     if view.row["status"] in ("failed", "cancelled"):
         await _failed(exchange, view, origin)
         return
