@@ -27,7 +27,14 @@ def test_a_note_is_saved_and_the_call_is_on_record(stack: Stack, tenant: Cast) -
     assert row["message_id"] == uuid.UUID(body["id"])
     assert row["params_hash"] == sha256_hex({"title": "Milk", "content": "Two litres", "tags": ["shop"]})
     assert row["output_hash"] == sha256_hex(call["output"])
-    assert [gate["gate"] for gate in row["decision"]] == ["allowlist", "schema", "permission", "approval", "rate_limit"]
+    assert [gate["gate"] for gate in row["decision"]] == [
+        "allowlist",
+        "schema",
+        "permission",
+        "policy",
+        "rate_limit",
+        "approval",
+    ]
     kinds = rows("SELECT kind FROM ledger_entries WHERE tenant_id = %(tenant)s ORDER BY seq", tenant=tenant.id)
     assert [entry["kind"] for entry in kinds] == ["proposed", "settled"]
 
