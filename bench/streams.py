@@ -29,6 +29,8 @@ HOLD = COMPATIBLE.body | {"model": "openai/hold"}
 ROUNDS = 3
 SECONDS = 3.0
 PATIENCE_SECONDS = 50.0
+# As many are opened at once.
+OPENING = 100
 
 
 def main() -> int:
@@ -61,16 +63,20 @@ async def _hold(stack: Stack, count: int) -> tuple[int, float, float]:
     opened = 0
     done = asyncio.Event()
 
+    door = asyncio.Semaphore(OPENING)
+
     async def stream(number: int) -> None:
         nonlocal opened
-        reader, writer = await asyncio.open_connection("127.0.0.1", stack.ports["web"])
-        writer.write(requests[number % len(requests)].encode())
-        held = b""
-        while first not in held:
-            piece = await reader.read(65_536)
-            if not piece:
-                return
-            held += piece
+        async with door:
+            reader, writer = await asyncio.open_connection("127.0.0.1", stack.ports["web"])
+            writer.write(requests[number % len(requests)].encode())
+            held = b""
+            while first not in held:
+                piece = await reader.read(65_536)
+                if not piece or b" 503 " in held:
+                    print(f"stream {number}: {held[:300]!r}", file=sys.stderr)
+                    return
+                held += piece
         opened += 1
         if opened == count:
             done.set()

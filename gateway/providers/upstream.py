@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 LONGEST_ANSWER = 32 * 1024 * 1024
 CONNECT_SECONDS = 10.0
+CONNECTIONS = 10_000
 SILENT_SECONDS = 120.0
 """How long a provider may send nothing; the run's own budget is usually shorter."""
 _DRAIN_SECONDS = 0.05
@@ -32,6 +33,8 @@ _DRAIN_SECONDS = 0.05
 def http_client(sdk: ModuleType, silent_seconds: float) -> httpx2.AsyncClient:
     """The SDK's aiohttp client; it follows no redirect, which would take prompt and key where nobody sent them."""
     client: httpx2.AsyncClient = sdk.DefaultAioHttpClient(
+        # The SDKs' own bound is 1,000, which that many quiet streams use up; a process has descriptors for more.
+        limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=100),
         timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None), follow_redirects=False
     )
     return client
