@@ -35,7 +35,8 @@ def http_client(sdk: ModuleType, silent_seconds: float) -> httpx2.AsyncClient:
     client: httpx2.AsyncClient = sdk.DefaultAioHttpClient(
         # The SDKs' own bound is 1,000, which that many quiet streams use up; a process has descriptors for more.
         limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=100),
-        timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None), follow_redirects=False
+        timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None),
+        follow_redirects=False,
     )
     return client
 
