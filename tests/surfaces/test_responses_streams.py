@@ -17,7 +17,7 @@ Client = Callable[[Person], openai.OpenAI]
 
 
 def test_a_failed_response_can_be_read_again(upstream: Upstream, client: Client, tenant: Cast) -> None:
-    script = upstream.script(failing(400))
+    script = upstream.script(failing(401))
     alice = client(tenant.alice)
     with pytest.raises(openai.APIStatusError) as failed:
         ask(alice, script.name)
