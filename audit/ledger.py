@@ -1,61 +1,121 @@
 """What a ledger entry commits to, and how.
 
-An entry holds `HMAC-SHA-256(row_key, canonical payload)`. The payload can be made again from the call's
-row as long as it stands; once payload, hashes and row_key are erased, the commitment says nothing about
+An entry holds `HMAC-SHA-256(row_key, canonical payload)`. The payload can be made again from the rows that it is
+about as long as they stand; once payload, hashes and row_key are erased, the commitment says nothing about
 them and every proof over the entries stays valid. The payload's first field is the version of its form.
+
+    version 1   proposed, decided, settled
+    version 2   proposed: + approval_id; settled: + approved_params_hash, resumed_decision
+    version 3   proposed: + time_limit_ms; settled: + the lease's last fence, its times, and what is kept of its
+                output; the kinds erased, dropped and read
 """
 
 import hashlib
 import hmac
 import uuid
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
-from audit.canonical import canonical
+from audit.canonical import canonical, sha256_hex
 
-VERSION = 2
+VERSION = 3
+Values = Mapping[str, Any]
 
 
 def moment(value: datetime) -> str:
     """A time as entries write it: UTC, with microseconds."""
-    return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def proposed(call: dict[str, Any]) -> dict[str, Any]:
+def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:
     """The payload of "proposed": what the model asked for and what each gate answered."""
-    return {
-        "version": VERSION,
+    payload = {
+        "version": version,
         "kind": "proposed",
-        **{name: str(call[name]) for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id")},
-        **{name: call[name] for name in ("turn", "position", "tool_name", "tier", "params_hash", "decision")},
-        "approval_id": call["approval_id"] and str(call["approval_id"]),
+        **_texts(call, "id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id"),
+        **_values(call, "turn", "position", "tool_name", "tier", "params_hash", "decision"),
         "input_raw_hash": call["input_raw"] and hashlib.sha256(call["input_raw"].encode()).hexdigest(),
         "created_at": moment(call["created_at"]),
     }
+    if version >= 2:
+        payload |= _texts(call, "approval_id")
+    if version >= 3:
+        payload |= _values(call, "time_limit_ms")
+    return payload
 
 
-def decided(decision: dict[str, Any]) -> dict[str, Any]:
-    """The payload of "decided": what one human said to the call, and to which arguments."""
+def decided(decision: Values, version: int = VERSION) -> dict[str, Any]:
+    """The payload of "decided": what one human, a row of `approval_decisions`, said to the call and its arguments."""
     return {
-        "version": VERSION,
+        "version": version,
         "kind": "decided",
-        **{name: str(decision[name]) for name in ("id", "tenant_id", "request_id", "call_id", "user_id")},
-        **{name: decision[name] for name in ("verdict", "reason", "via", "params_hash", "edit")},
+        **_texts(decision, "id", "tenant_id", "request_id", "call_id", "user_id"),
+        **_values(decision, "verdict", "reason", "via", "params_hash", "edit"),
         "created_at": moment(decision["created_at"]),
     }
 
 
-def settled(call: dict[str, Any]) -> dict[str, Any]:
+def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
     """The payload of "settled": what became of the call."""
-    return {
-        "version": VERSION,
+    payload = {
+        "version": version,
         "kind": "settled",
-        "id": str(call["id"]),
-        **{name: call[name] for name in ("status", "error_code", "error_message", "error_field", "display")},
-        **{name: call[name] for name in ("output_hash", "side_effects", "attempt", "execution_time_ms")},
-        **{name: call[name] for name in ("approved_params_hash", "resumed_decision")},
+        **_texts(call, "id"),
+        **_values(call, "status", "error_code", "error_message", "error_field", "display"),
+        **_values(call, "output_hash", "side_effects", "attempt", "execution_time_ms"),
         "finished_at": moment(call["finished_at"]),
     }
+    if version >= 2:
+        payload |= _values(call, "approved_params_hash", "resumed_decision")
+    if version >= 3:
+        payload |= _values(call, "fence", "output_bytes") | {"output_kept_hash": kept_hash(call["output"])}
+        payload |= {name: call[name] and moment(call[name]) for name in ("queued_at", "started_at")}
+    return payload
+
+
+def erased(erasure: Values, call_id: uuid.UUID) -> dict[str, Any]:
+    """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went."""
+    return _erasure(erasure, "erased") | {"call_id": str(call_id)}
+
+
+def dropped(erasure: Values) -> dict[str, Any]:
+    """The payload of "dropped": that the tenant's calls of a month, whose ids lie in [low, high), went as a whole."""
+    return _erasure(erasure, "dropped") | _texts(erasure, "low", "high") | _values(erasure, "calls")
+
+
+def _erasure(erasure: Values, kind: str) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "kind": kind,
+        **_texts(erasure, "id", "tenant_id", "actor_id"),
+        **_values(erasure, "scope", "reason"),
+        "created_at": moment(erasure["created_at"]),
+    }
+
+
+def read(reading: Values) -> dict[str, Any]:
+    """The payload of "read": who read or exported other people's history, a row of `history_reads`."""
+    return {
+        "version": VERSION,
+        "kind": "read",
+        **_texts(reading, "id", "tenant_id", "reader_id", "user_id", "call_id"),
+        **_values(reading, "action", "via", "filters", "calls"),
+        "created_at": moment(reading["created_at"]),
+    }
+
+
+def kept_hash(output: Any) -> str | None:
+    """The hash of what the row keeps as output, where that was cut; `output_hash` is of the whole."""
+    return sha256_hex(output) if isinstance(output, dict) and output.get("truncated") is True else None
+
+
+def _texts(row: Values, *names: str) -> dict[str, str | None]:
+    return {name: None if row[name] is None else str(row[name]) for name in names}
+
+
+def _values(row: Values, *names: str) -> dict[str, Any]:
+    return {name: row[name] for name in names}
 
 
 def commitment(row_key: bytes, payload: dict[str, Any]) -> bytes:
@@ -63,6 +123,17 @@ def commitment(row_key: bytes, payload: dict[str, Any]) -> bytes:
     return hmac.digest(row_key, canonical(payload), "sha256")
 
 
-def entry(call: dict[str, Any], payload: dict[str, Any]) -> tuple[uuid.UUID, uuid.UUID, str, int, bytes]:
-    """The columns of an entry about the call: tenant_id, call_id, kind, version, commitment."""
-    return call["tenant_id"], call["id"], payload["kind"], VERSION, commitment(call["row_key"], payload)
+def entry(
+    tenant_id: uuid.UUID,
+    row_key: bytes,
+    payload: dict[str, Any],
+    *,
+    call_id: uuid.UUID | None = None,
+    record_id: uuid.UUID | None = None,
+) -> tuple[Any, ...]:
+    """The values of `COLUMNS` for an entry about a call, or about the record of another table, or both."""
+    return tenant_id, call_id, record_id, payload["kind"], VERSION, commitment(row_key, payload)
+
+
+COLUMNS = ("tenant_id", "call_id", "record_id", "kind", "version", "commitment")
+INSERT = f"INSERT INTO ledger_entries ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s, %s)"

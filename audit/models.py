@@ -3,7 +3,9 @@
 import uuid
 
 from django.db import models
+from django.db.models.functions import Now
 
+from audit.identifiers import uuid7
 from tenants.models import Tenant, User
 
 
@@ -94,7 +96,7 @@ class ToolCall(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One append-only statement about a call: it was proposed, decided or settled.
+    """One append-only statement: a call was proposed, decided or settled, its payload went, or somebody read it.
 
     `commitment` is an HMAC-SHA-256 over the canonical payload (see `audit.ledger`), never the payload.
     """
@@ -105,20 +107,200 @@ class LedgerEntry(models.Model):
         PROPOSED = "proposed"
         DECIDED = "decided"
         SETTLED = "settled"
+        ERASED = "erased"
+        DROPPED = "dropped"
+        READ = "read"
 
     seq = models.BigAutoField(primary_key=True)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    call_id = models.UUIDField()
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    call_id = models.UUIDField(null=True)
+    record_id = models.UUIDField(
+        null=True, help_text="The decision, erasure or reading that it is about, in a table of its own."
+    )
     kind = models.TextField(choices=Kind.choices)
     version = models.SmallIntegerField()
     commitment = models.BinaryField()
-    created_at = models.DateTimeField()
+    created_at = models.DateTimeField(db_default=Now())
+    leaf_index = models.BigIntegerField(null=True, unique=True, help_text="Its place in the log, once sealed.")
+    tenant_index = models.BigIntegerField(null=True, help_text="Its place among the tenant's sealed entries.")
 
     class Meta:
         db_table = "ledger_entries"
         ordering = ["seq"]
         verbose_name_plural = "ledger entries"
-        indexes = [models.Index(fields=["tenant", "call_id"], name="ledger_entries_call")]
+        indexes = [
+            models.Index(fields=["tenant", "call_id"], name="ledger_entries_call"),
+            models.Index(fields=["seq"], condition=models.Q(leaf_index__isnull=True), name="ledger_entries_unsealed"),
+        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "tenant_index"], name="ledger_entries_of_tenant")]
 
     def __str__(self) -> str:
-        return f"{self.seq} {self.kind} {self.call_id}"
+        return f"{self.seq} {self.kind} {self.call_id or self.record_id}"
+
+
+class LedgerTile(models.Model):
+    """Up to 256 neighbouring hashes of the Merkle tree: leaves at level 0, above them the roots of full tiles."""
+
+    pk = models.CompositePrimaryKey("level", "index")
+    level = models.SmallIntegerField()
+    index = models.BigIntegerField()
+    hashes = models.BinaryField(help_text="32 bytes each; a level's last tile grows to 256 of them.")
+
+    class Meta:
+        db_table = "ledger_tiles"
+
+    def __str__(self) -> str:
+        return f"{self.level}/{self.index}"
+
+
+class Checkpoint(models.Model):
+    """A signed head of the log: how many entries it had, and the root over them."""
+
+    origin = models.TextField(help_text="The log's name, which is also the name of the key.")
+    size = models.BigIntegerField()
+    root = models.BinaryField()
+    note = models.TextField(help_text="A C2SP signed note.")
+    created_at = models.DateTimeField(db_default=Now())
+    witnessed_at = models.DateTimeField(null=True, help_text="When the witness took it.")
+
+    class Meta:
+        db_table = "ledger_checkpoints"
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["origin", "size"], name="ledger_checkpoints_once")]
+        indexes = [
+            models.Index(fields=["size"], name="ledger_checkpoints_size"),
+            models.Index(
+                fields=["id"], condition=models.Q(witnessed_at__isnull=True), name="ledger_checkpoints_unseen"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.origin} {self.size}"
+
+
+class LedgerKey(models.Model):
+    """A public key that checkpoints are signed with; the newest signs."""
+
+    vkey = models.TextField(unique=True, help_text="As a C2SP verifier key: name+id+key.")
+    origin = models.TextField()
+    endorsement = models.TextField(null=True, help_text="A note about it, signed with the key before it.")
+    reason = models.TextField(default="", help_text="Why a new log was begun with it.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "ledger_keys"
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return self.vkey
+
+
+class Erasure(models.Model):
+    """That payloads were erased: of a call, a conversation, a user, by retention, or of a month as a whole."""
+
+    class Scope(models.TextChoices):
+        """How much of the tenant's history it was about."""
+
+        CALL = "call"
+        CONVERSATION = "conversation"
+        USER = "user"
+        RETENTION = "retention"
+        MONTH = "month"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    scope = models.TextField(choices=Scope.choices)
+    subject_id = models.UUIDField(null=True, help_text="The call, conversation or user; empty for retention.")
+    low = models.UUIDField(null=True, help_text="The first id of the month.")
+    high = models.UUIDField(null=True, help_text="The first id after the month.")
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    reason = models.TextField(default="")
+    calls = models.BigIntegerField(default=0)
+    row_key = models.BinaryField(help_text="The key of its entries' commitments.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "erasures"
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["tenant", "-id"], name="erasures_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.scope} {self.subject_id or ''}".strip()
+
+
+class HistoryRead(models.Model):
+    """That somebody looked at or exported calls made in other people's names."""
+
+    class Action(models.TextChoices):
+        """What was looked at."""
+
+        LIST = "list"
+        DETAIL = "detail"
+        RECEIPT = "receipt"
+        RUN = "run"
+        CHARTS = "charts"
+        EXPORT = "export"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    reader = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    user_id = models.UUIDField(null=True, help_text="Whose calls, where it was one person's.")
+    call_id = models.UUIDField(null=True)
+    action = models.TextField(choices=Action.choices)
+    via = models.TextField(help_text="page, api, admin or command.")
+    filters = models.JSONField(default=dict)
+    calls = models.BigIntegerField(default=0, help_text="How many calls were shown.")
+    row_key = models.BinaryField(help_text="The key of its entry's commitment.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "history_reads"
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["tenant", "-id"], name="history_reads_of_tenant"),
+            models.Index(fields=["tenant", "user_id", "-id"], name="history_reads_of_user"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.reader_id}"
+
+
+class CallCount(models.Model):
+    """How many calls of a tool ended in an hour, and how long they took; without a user, of the whole tenant.
+
+    The sealer counts each call once, when it seals that the call has settled.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user_id = models.UUIDField(null=True)
+    hour = models.DateTimeField()
+    tool_name = models.TextField(help_text="Empty for names that are no tool's.")
+    calls = models.BigIntegerField(default=0)
+    succeeded = models.BigIntegerField(default=0)
+    refused = models.BigIntegerField(default=0, help_text="Ended before they ran.")
+    failed = models.BigIntegerField(default=0)
+    timed = models.BigIntegerField(default=0, help_text="Calls that have a time.")
+    total_ms = models.BigIntegerField(default=0)
+    ms_10 = models.BigIntegerField(default=0, help_text="Calls of at most 10 ms, and so on.")
+    ms_30 = models.BigIntegerField(default=0)
+    ms_100 = models.BigIntegerField(default=0)
+    ms_300 = models.BigIntegerField(default=0)
+    ms_1000 = models.BigIntegerField(default=0)
+    ms_3000 = models.BigIntegerField(default=0)
+    ms_10000 = models.BigIntegerField(default=0)
+    ms_30000 = models.BigIntegerField(default=0)
+    ms_more = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "tool_call_counts"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "user_id", "hour", "tool_name"],
+                nulls_distinct=False,
+                name="tool_call_counts_hour",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H} {self.tool_name}"

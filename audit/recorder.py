@@ -40,7 +40,6 @@ _BLANK: Row = {
     "attempt": 0,
     "fence": 0,
 }
-_INSERT_ENTRY = "INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment) VALUES (%s, %s, %s, %s, %s)"
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
@@ -56,7 +55,7 @@ _CLAIM = """
     WHERE id = %s AND status = 'queued' RETURNING *"""
 _START = """
     UPDATE tool_calls SET status = 'running', started_at = coalesce(started_at, clock_timestamp())
-    WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING id"""
+    WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at"""
 _REQUEUE = """
     UPDATE tool_calls SET status = 'queued', lease_until = NULL, queued_at = now()
     WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id"""
@@ -151,20 +150,24 @@ async def propose(
     entries: list[tuple[Any, ...]] = []
     for call in calls:
         row = _row(place, call, now, call.id in queued)
-        entries.append(ledger.entry(row, ledger.proposed(row)))
+        entries.append(_entry(row, ledger.proposed(row)))
         if call.refusal is not None:
-            entries.append(ledger.entry(row, ledger.settled(row)))
+            entries.append(_entry(row, ledger.settled(row)))
         rows.append(row)
     adapted = [row | {"input": _json(row["input"]), "decision": Jsonb(row["decision"])} for row in rows]
     if len(calls) == len(entries) == 1:
         # What most turns are: one statement, one round trip.
-        entry = dict(zip(("kind", "version", "commitment"), entries[0][2:], strict=True))
+        entry = dict(zip(ledger.COLUMNS[3:], entries[0][3:], strict=True))
         await connection.execute(_INSERT_BOTH.encode(), adapted[0] | entry)
     else:
         async with connection.cursor() as cursor:
             await cursor.executemany(_INSERT_CALL.encode(), adapted)
-            await cursor.executemany(_INSERT_ENTRY, entries)
+            await cursor.executemany(ledger.INSERT.encode(), entries)
     return rows
+
+
+def _entry(call: Row, payload: Row, record_id: uuid.UUID | None = None) -> tuple[Any, ...]:
+    return ledger.entry(call["tenant_id"], call["row_key"], payload, call_id=call["id"], record_id=record_id)
 
 
 def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
@@ -198,7 +201,7 @@ async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUI
 
 async def decide(connection: Connection, call: Row, decision: Row) -> None:
     """Enter what a human decided about a waiting call, a row of `approval_decisions`, into the ledger."""
-    await connection.execute(_INSERT_ENTRY, ledger.entry(call, ledger.decided(decision)))
+    await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.decided(decision), decision["id"]))
 
 
 async def edit(connection: Connection, call_id: uuid.UUID, approved: Any, params_hash: str) -> bool:
@@ -224,18 +227,18 @@ async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float
     return await (await connection.execute(_CLAIM, [lease_seconds, call_id])).fetchone()
 
 
-async def start(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
-    """Mark a claimed call as running; False when the claim was lost."""
-    return await _changed(connection, _START, call_id, fence)
+async def start(connection: Connection, call: Row) -> bool:
+    """Mark a claimed call as running, and write since when into its row; False when the claim was lost."""
+    started = await (await connection.execute(_START, [call["id"], call["fence"]])).fetchone()
+    if started is None:
+        return False
+    call["started_at"] = started["started_at"]
+    return True
 
 
 async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
     """Give a claimed or running call back to the queue; False when the claim was lost."""
-    return await _changed(connection, _REQUEUE, call_id, fence)
-
-
-async def _changed(connection: Connection, statement: str, call_id: uuid.UUID, fence: int) -> bool:
-    return await (await connection.execute(statement.encode(), [call_id, fence])).fetchone() is not None
+    return await (await connection.execute(_REQUEUE, [call_id, fence])).fetchone() is not None
 
 
 async def settle(connection: Connection, call: Row, outcome: Outcome) -> bool:
@@ -265,7 +268,10 @@ async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: 
         "output_hash": outcome.output_hash,
         "display": outcome.display,
         "side_effects": outcome.side_effects,
+        "output": None if failure else outcome.output,
         "attempt": call["attempt"],
+        "queued_at": call["queued_at"],
+        "started_at": call["started_at"],
         "execution_time_ms": outcome.execution_time_ms,
         "approved_params_hash": call["approved_params_hash"],
         "resumed_decision": call["resumed_decision"],

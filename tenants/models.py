@@ -30,6 +30,10 @@ class Tenant(models.Model):
     default_tools = models.JSONField(
         default=list, blank=True, help_text='What "..." stands for in an agent\'s list of tools.'
     )
+    retention_days = models.PositiveIntegerField(
+        null=True, blank=True, help_text="After how many days the payloads of tool calls are erased; empty: never."
+    )
+    erased_until = models.DateTimeField(null=True, editable=False, help_text="How far retention has got.")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

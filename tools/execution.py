@@ -64,7 +64,7 @@ async def _claim(scope: Scope, call_id: uuid.UUID) -> Row | None:
         if call is not None:
             tool = registry().get(call["tool_name"])
             if tool is not None and not tool.transactional:
-                await recorder.start(connection, call_id, call["fence"])
+                await recorder.start(connection, call)
     if call is not None and tool is not None and not tool.transactional:
         await hints.publish(call["run_id"])
     return call
@@ -114,7 +114,7 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
 async def _effect_and_success(scope: Scope, call: Row, tool: Tool, deadline: float) -> None:
     began = time.monotonic()
     async with transaction(scope) as connection:
-        if not await recorder.start(connection, call["id"], call["fence"]):
+        if not await recorder.start(connection, call):
             raise _ClaimLost
         result = await _run(tool, call, deadline, ToolContext(**_handles(tool, call, deadline, connection)))
         if not await recorder.settle(connection, call, _success(result, began)):

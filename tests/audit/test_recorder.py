@@ -41,7 +41,7 @@ async def _in_status(person: Person, status: str) -> Row:
             claimed = await recorder.claim(connection, call.id, 15)
             assert claimed is not None
             if status != "claimed":
-                assert await recorder.start(connection, call.id, claimed["fence"])
+                assert await recorder.start(connection, claimed)
             if status == "success":
                 assert await recorder.settle(connection, claimed, success())
     found = row_of(call.id)
@@ -58,7 +58,7 @@ async def _claim(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _start(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.start(connection, call["id"], call["fence"])
+    return await recorder.start(connection, call)
 
 
 async def _requeue(connection: recorder.Connection, call: Row) -> object:
@@ -160,7 +160,7 @@ async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
         await recorder.requeue(connection, call["id"], call["fence"])
         again = await recorder.claim(connection, call["id"], 15)
         assert again is not None
-        await recorder.start(connection, again["id"], again["fence"])
+        await recorder.start(connection, again)
         await recorder.settle(connection, again, success())
     done = row_of(call["id"])
     assert (done["attempt"], done["fence"], done["lease_until"]) == (2, 2, None)
@@ -189,7 +189,7 @@ async def test_final_never_changes_even_for_the_owner(tenant: Cast, status: str,
     "change",
     ["output = '{}'", "output_hash = 'x'", "params_hash = 'x'", "input = '{}'", "error_message = 'x'", "display = 'x'",
      "side_effects = '[{}]'", "decision = '[]'", "execution_time_ms = 1", "finished_at = now()", "attempt = 9",
-     "row_key = 'x'"],
+     "row_key = 'x'", "row_key = NULL", "output = NULL"],
 )  # fmt: skip
 async def test_the_payload_of_a_final_call_never_changes_either(tenant: Cast, change: str) -> None:
     call = await _in_status(tenant.alice, "success")
@@ -201,9 +201,13 @@ async def test_the_payload_of_a_final_call_never_changes_either(tenant: Cast, ch
 async def test_the_payload_of_a_final_call_can_be_erased_and_its_entries_stand(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "success")
     before = _entries(call["id"])
-    erased = "input = NULL, output = NULL, params_hash = NULL, output_hash = NULL, row_key = NULL, display = ''"
+    gone = ("input", "output", "params_hash", "output_hash", "row_key")
+    erased = f"{', '.join(f'{name} = NULL' for name in gone)}, display = '', decision = bare_answers(decision)"
     assert len(rows(f"UPDATE tool_calls SET {erased} WHERE id = %(id)s RETURNING id", id=call["id"])) == 1
-    assert row_of(call["id"])["row_key"] is None
+    assert row_of(call["id"]) == call | dict.fromkeys(gone) | {
+        "display": "",
+        "decision": row_of(call["id"])["decision"],
+    }
     assert _entries(call["id"]) == before
 
 
