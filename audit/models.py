@@ -21,6 +21,7 @@ class Status(models.TextChoices):
     ERROR = "error"
 
 
+SEALED = models.Q(leaf_index__isnull=False)
 FINAL = frozenset({Status.SUCCESS, Status.ERROR})
 
 
@@ -121,7 +122,7 @@ class LedgerEntry(models.Model):
     version = models.SmallIntegerField()
     commitment = models.BinaryField()
     created_at = models.DateTimeField(db_default=Now())
-    leaf_index = models.BigIntegerField(null=True, unique=True, help_text="Its place in the log, once sealed.")
+    leaf_index = models.BigIntegerField(null=True, help_text="Its place in the log, once sealed.")
     tenant_index = models.BigIntegerField(null=True, help_text="Its place among the tenant's sealed entries.")
 
     class Meta:
@@ -132,7 +133,13 @@ class LedgerEntry(models.Model):
             models.Index(fields=["tenant", "call_id"], name="ledger_entries_call"),
             models.Index(fields=["seq"], condition=models.Q(leaf_index__isnull=True), name="ledger_entries_unsealed"),
         ]
-        constraints = [models.UniqueConstraint(fields=["tenant", "tenant_index"], name="ledger_entries_of_tenant")]
+        # Over sealed entries only, so that whoever writes one does not pay for its place in the log.
+        constraints = [
+            models.UniqueConstraint(fields=["leaf_index"], condition=SEALED, name="ledger_entries_leaf"),
+            models.UniqueConstraint(
+                fields=["tenant", "tenant_index"], condition=SEALED, name="ledger_entries_of_tenant"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind} {self.call_id or self.record_id}"

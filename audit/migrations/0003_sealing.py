@@ -171,7 +171,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="ledgerentry",
             name="leaf_index",
-            field=models.BigIntegerField(help_text="Its place in the log, once sealed.", null=True, unique=True),
+            field=models.BigIntegerField(help_text="Its place in the log, once sealed.", null=True),
         ),
         migrations.AddField(
             model_name="ledgerentry",
@@ -224,7 +224,17 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="ledgerentry",
-            constraint=models.UniqueConstraint(fields=("tenant", "tenant_index"), name="ledger_entries_of_tenant"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("leaf_index__isnull", False)), fields=("leaf_index",), name="ledger_entries_leaf"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("leaf_index__isnull", False)),
+                fields=("tenant", "tenant_index"),
+                name="ledger_entries_of_tenant",
+            ),
         ),
         migrations.AddField(
             model_name="callcount",

@@ -240,5 +240,5 @@ def test_unique_constraints_of_names_include_the_tenant() -> None:
     of_tenant = {table["name"] for table in rows(TABLES) if table["of_tenant"]}
     without = {row["index"] for row in found if row["table"] in of_tenant and "tenant_id" not in row["definition"]}
     # A key's hash and a conversation's id belong to one tenant by what they are; the log is one for all tenants.
-    of_all = {"runs_one_open", "ledger_entries_leaf_index_key"}
+    of_all = {"runs_one_open", "ledger_entries_leaf"}
     assert {name for name in without if "key_hash" not in name} == of_all
