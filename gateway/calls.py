@@ -3,23 +3,19 @@
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import orjson
 
-from approvals import gates, news, requests, resumption, rights, rules
 from approvals.news import News
 from approvals.rights import Rights
 from approvals.rules import RulesExhausted
-from audit import recorder
 from audit.recorder import NewCall, Place
-from gateway import continuity, ownership, prompts, records
-from gateway.drives import Drive, RunLost, advance
+from gateway import continuity, ownership, prompts
+from gateway.drives import Drive, RunLost, Step, advance
 from gateway.providers.interface import Answer
 from gateway.view import Row, TurnView, pending
-from tenants.scoping import Connection, transaction
 from tools import pipeline
-from tools.dispatch import dispatch, go_on
 from tools.gates import Gate
 from tools.ordering import next_batch
 from tools.pipeline import Suggestion
@@ -35,29 +31,23 @@ async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row, *, refu
     asked = News([])
     while True:
         known = it.known or await _rights(it)
-        judged = await _judged(it, answer, known, (ownership.refuse,) if refused else gates.through(known.rules))
+        judged = await _judged(it, answer, known, (ownership.refuse,) if refused else it.world.gates(known))
         queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in judged)
         held = [call for call in judged if call.approval_id]
         try:
-            async with transaction(it.scope) as connection:
-                it.known = await rights.load(connection, it.scope.user_id, row["profile"])
+            async with it.world.step(it) as step:
+                it.known = await step.rights()
                 if it.known != known:
                     # Somebody changed the rules while the model thought: judge again, by today's.
                     continue
-                fresh = await records.commit_turn(connection, row, values)
+                fresh = await step.commit_turn(values)
                 if fresh is None:
                     raise RunLost
-                turn.calls = await recorder.propose(connection, place, judged, frozenset(queued))
-                await rules.use(connection, _rules_used(judged))
+                turn.calls = await step.propose(place, judged, frozenset(queued))
+                await step.use_rules(_rules_used(judged))
                 if held:
-                    asked = await requests.open(
-                        connection,
-                        place,
-                        held,
-                        known.policy,
-                        agent=it.caller.agent,
-                        context=prompts.led_up_to(it.shown, it.view),
-                    )
+                    context = prompts.led_up_to(it.shown, it.view)
+                    asked = await step.ask_humans(place, held, known.policy, agent=it.caller.agent, context=context)
         except RulesExhausted:
             it.known = None
             continue
@@ -65,10 +55,10 @@ async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row, *, refu
     turn.more = orjson.loads(values["more"] or "{}")
     advance(it.view, fresh)
     await _dispatch(it, turn, queued)
-    await news.spread(asked)
+    await it.world.spread(asked)
 
 
-async def _judged(it: Drive, answer: Answer, known: Rights, through: Sequence[Gate]) -> list[NewCall]:
+async def _judged(it: Drive, answer: Answer, known: Rights, through: Iterable[Gate]) -> list[NewCall]:
     earlier = (call for turn in it.view.turns for call in turn.calls)
     return await pipeline.judge(
         [Suggestion(call.name, call.arguments) for call in answer.calls],
@@ -77,6 +67,7 @@ async def _judged(it: Drive, answer: Answer, known: Rights, through: Sequence[Ga
         earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
         most_seconds=it.view.row["profile"]["tool_seconds"],
         through=through,
+        new_id=it.world.new_id,
     )
 
 
@@ -108,16 +99,15 @@ async def wait(it: Drive, turn: TurnView) -> None:
                 await it.woken.wait()
             it.woken.clear()
             suspended: Row | None = None
-            async with transaction(it.scope) as connection:
-                batch, ready = await _move_on(it, connection, turn)
+            async with it.world.step(it) as step:
+                batch, ready = await _move_on(it, step, turn)
                 if unnoted := [call["approval_id"] for call in turn.calls if _is_final(call) and _unnoted(call)]:
-                    await requests.note(connection, unnoted)
-                    turn.calls = await records.calls(connection, it.view.id, turn.number)
+                    await step.note(unnoted)
+                    turn.calls = await step.calls(turn)
                 if not batch and not at_rest(turn) and not halting(it, turn):
-                    suspended = await records.suspend(connection, it.view.row, turn.number)
+                    suspended = await step.suspend(turn, continuity.notice(pending(turn)))
                     if suspended is None:
                         raise RunLost
-                    await continuity.remember(connection, it, turn, continuity.notice(pending(turn)))
             it.sent = False
             it.view.changed()
             if halting(it, turn):
@@ -128,26 +118,26 @@ async def wait(it: Drive, turn: TurnView) -> None:
                 advance(it.view, suspended)
                 if it.woken.is_set():
                     # A human decided while we let go, and may have found the run still held.
-                    await go_on(*it.scope, it.view.id)
+                    await it.world.go_on(it.scope, it.view.id)
             if not batch:
                 return
 
 
-async def _move_on(it: Drive, connection: Connection, turn: TurnView) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
+async def _move_on(it: Drive, step: Step, turn: TurnView) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
     """Queue what may run; returns the ids of all that runs or will, and of what was queued now."""
     ready: list[uuid.UUID] = []
     while True:
-        turn.calls = await records.calls(connection, it.view.id, turn.number)
+        turn.calls = await step.calls(turn)
         batch = next_batch((call["id"], call["tool_name"], _passed_over(call)) for call in turn.calls)
         of_batch = [call for call in turn.calls if call["id"] in batch]
         due = [call["id"] for call in of_batch if call["status"] == "proposed"]
-        ready += await recorder.enqueue(connection, due) if due else []
+        ready += await step.enqueue(due) if due else []
         approved = [call for call in of_batch if call["status"] == "awaiting_approval"]
         if not approved:
             return batch, ready
-        known = await rights.load(connection, it.scope.user_id, it.view.row["profile"])
+        known = await step.rights()
         # A gate may have refused one: then others take its place, so look again.
-        ready += [call["id"] for call in approved if await resumption.resume(connection, call, known, it.caller)]
+        ready += [call["id"] for call in approved if await step.resume(call, known)]
 
 
 def _passed_over(call: Row) -> bool:
@@ -164,9 +154,9 @@ def _is_final(call: Row) -> bool:
 
 async def _dispatch(it: Drive, turn: TurnView, ids: list[uuid.UUID]) -> None:
     it.sent = it.sent or bool(ids)
-    await dispatch([(*it.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids])
+    await it.world.dispatch([(*it.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids])
 
 
 async def _rights(it: Drive) -> Rights:
-    async with transaction(it.scope) as connection:
-        return await rights.load(connection, it.scope.user_id, it.view.row["profile"])
+    async with it.world.step(it) as step:
+        return await step.rights()

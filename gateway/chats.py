@@ -12,6 +12,7 @@ from approvals.rights import Rights
 from gateway import continuity, loop, prompts, records, transcripts
 from gateway.drives import Asked, Drive
 from gateway.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, ShadowsManagedTool
+from gateway.live import LIVE
 from gateway.providers.interface import PromptMessage, UserMessage
 from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
@@ -92,6 +93,7 @@ async def open(scope: Scope, request: ChatRequest) -> Drive:
         shown=shown if client is not None else [*shown, UserMessage(request.content)],
         deadline=time.monotonic() + row["max_seconds"],
         streams=request.streams,
+        world=LIVE,
         asked=Asked(client.client_tools, client.options) if client is not None else Asked(),
         transcript=transcript,
         known=known,
@@ -104,19 +106,25 @@ async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
         row = await records.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
         if row is None:
             return None
-        transcript: tuple[PromptMessage, ...] = ()
-        asked = Asked()
-        if kept_request := await records.request(connection, run_id) if row["surface"] else None:
-            client = kept.loads(kept_request)
-            asked = Asked(client.client_tools, client.options)
-            transcript, known_runs = await transcripts.whole(connection, scope, client)
-            shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
-        else:
-            said = await records.user_message(connection, row)
-            shown = [*await _past(connection, row), UserMessage(said)]
+        shown, asked, transcript = await led_up_to(connection, scope, row)
         view = from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
     left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
-    return Drive(view, scope, shown, time.monotonic() + left, streams=False, asked=asked, transcript=transcript)
+    deadline = time.monotonic() + left
+    return Drive(view, scope, shown, deadline, streams=False, world=LIVE, asked=asked, transcript=transcript)
+
+
+async def led_up_to(
+    connection: Connection, scope: Scope, run: Row
+) -> tuple[list[PromptMessage], Asked, tuple[PromptMessage, ...]]:
+    """What a run began with, out of the rows: the messages before its own turns, what its client brought along, and
+    the transcript as the client sent it."""
+    if kept_request := await records.request(connection, run["id"]) if run["surface"] else None:
+        client = kept.loads(kept_request)
+        transcript, known_runs = await transcripts.whole(connection, scope, client)
+        shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
+        return shown, Asked(client.client_tools, client.options), transcript
+    said = await records.user_message(connection, run)
+    return [*await _past(connection, run), UserMessage(said)], Asked(), ()
 
 
 def _model(request: ChatRequest, row: Row) -> str:

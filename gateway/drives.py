@@ -1,14 +1,27 @@
-"""A run in the hands of the process that drives it."""
+"""A run in the hands of the process that drives it, and all that its loop does outside of itself.
+
+The loop decides; what it reads, writes, sends and waits for goes through a `World`. The one in `gateway.live` is the
+database, the workers and the providers; the one in `gateway.recorded` is the record of a run that is over, so that a
+replay drives the same loop.
+"""
 
 import asyncio
 import time
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+from approvals.news import News
 from approvals.rights import Rights
-from gateway.providers.interface import ClientTool, Options, PromptMessage
-from gateway.view import Row, RunView
+from audit.recorder import Failure, NewCall, Place
+from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
+from gateway.view import Row, RunView, TurnView
 from tenants.scoping import Scope
-from tools.gates import Caller
+from tools.dispatch import QueuedCall
+from tools.gates import Caller, Gate
+from tools.policy import Policy
 
 
 class RunLost(Exception):
@@ -35,6 +48,100 @@ class Asked:
         return self.options
 
 
+class Step(Protocol):
+    """What the loop reads and writes of its run within one transaction; None for a run that is not ours any more."""
+
+    async def rights(self) -> Rights:
+        """The user's rights as they are now."""
+        ...
+
+    async def calls(self, turn: TurnView) -> list[Row]:
+        """The turn's calls as they are now, each with the state of its approval request."""
+        ...
+
+    async def commit_turn(self, values: Row) -> Row | None:
+        """Write an answered turn; the run's new row."""
+        ...
+
+    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+        """Write an answered turn and the run's end; the run's new row."""
+        ...
+
+    async def finish(self, end: Row) -> Row | None:
+        """Write the run's end; its new row."""
+        ...
+
+    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+        """Let the run wait for humans, its client being told `notice`; the run's new row."""
+        ...
+
+    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+        """Write a turn's calls; their rows."""
+        ...
+
+    async def use_rules(self, rule_ids: Iterable[str]) -> None:
+        """Count the uses of rules that let calls through; raises RulesExhausted."""
+        ...
+
+    async def ask_humans(
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+    ) -> News:
+        """Write the requests that held calls wait for."""
+        ...
+
+    async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
+        """Queue proposed calls; the ids of those that were."""
+        ...
+
+    async def resume(self, call: Row, known: Rights) -> bool:
+        """Queue a call that was approved, or refuse it where a gate does now: False."""
+        ...
+
+    async def note(self, request_ids: list[uuid.UUID]) -> None:
+        """Take note of requests that were not approved."""
+        ...
+
+    async def withdraw(self, failure: Failure) -> News:
+        """End the run's requests and the calls that nobody has begun."""
+        ...
+
+
+class World(Protocol):
+    """All that a run's loop does outside of itself."""
+
+    def step(self, it: "Drive") -> AbstractAsyncContextManager[Step]:
+        """A transaction about the run, within its user's walls."""
+        ...
+
+    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever the run's calls may have changed."""
+        ...
+
+    def provider(self, model: str) -> tuple[Provider, str]:
+        """Who answers as "provider/model", and its own name for that; raises UnknownModel."""
+        ...
+
+    def gates(self, known: Rights) -> Iterable[Gate]:
+        """What a turn's calls pass; iterated over once for each call, in order."""
+        ...
+
+    def new_id(self) -> uuid.UUID:
+        """The id of a new call or request."""
+        ...
+
+    async def dispatch(self, calls: Sequence[QueuedCall]) -> None:
+        """Send queued calls to the workers."""
+        ...
+
+    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+        """Ask a worker to take the run over."""
+        ...
+
+    async def spread(self, news: News) -> None:
+        """Tell whoever watches approval requests, after the commit."""
+        ...
+
+
 @dataclass(slots=True)
 class Drive:
     """A run in our hands: what is shown to the model before this run's own turns, and when its time is over.
@@ -50,6 +157,7 @@ class Drive:
     shown: list[PromptMessage]
     deadline: float
     streams: bool
+    world: World
     asked: Asked = field(default_factory=Asked)
     transcript: tuple[PromptMessage, ...] = ()
     known: Rights | None = None

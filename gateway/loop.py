@@ -15,19 +15,15 @@ from functools import cache
 import orjson
 from django.conf import settings
 
-from approvals import news, requests, rights
 from approvals.news import News
-from audit import recorder
 from audit.recorder import Failure
-from gateway import calls, continuity, ownership, prompts, records
+from gateway import calls, ownership, prompts, records
 from gateway.drives import Drive, RunLost, advance
 from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
 from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.view import Row, RunView, TurnView, attempt_of
-from gateway.waits import waits
-from tenants.scoping import transaction
 from tools import pipeline
 
 __all__ = ["Drive", "RunLost", "drive", "end", "providers"]
@@ -65,7 +61,7 @@ def system_of(instructions: str, with_tools: bool) -> str:
 async def drive(it: Drive) -> None:
     """Take the run to its end, or to where only humans can take it on. Raises RunLost when it is not ours any more."""
     try:
-        with waits().for_run(it.view.id) as it.woken:
+        with it.world.watch(it.view.id) as it.woken:
             await _to_the_end(it)
     except TimeoutError:
         await _out_of_time(it)
@@ -122,9 +118,8 @@ async def _out_of_time(it: Drive) -> None:
         await end(it, values)
         return
     answer = Answer(asked.text, finish_reason="cut_off")
-    async with transaction(it.scope) as connection:
-        cut = records.turn_values(uuid.uuid4(), asked.attempt, answer, 0)
-        row = await records.commit_last_turn(connection, view.row, cut, values)
+    async with it.world.step(it) as step:
+        row = await step.commit_last_turn(asked, records.turn_values(uuid.uuid4(), asked.attempt, answer, 0), values)
     advance(view, row)
 
 
@@ -137,10 +132,10 @@ def _void(view: RunView) -> None:
 async def _turn(it: Drive) -> None:
     """Ask the model once, and commit what it answered before anything comes of it."""
     view = it.view
-    provider, model = providers().resolve(view.row["model"])
+    provider, model = it.world.provider(view.row["model"])
     if it.known is None:
-        async with transaction(it.scope) as connection:
-            it.known = await rights.load(connection, it.scope.user_id, view.row["profile"])
+        async with it.world.step(it) as step:
+            it.known = await step.rights()
     tools = tuple(tool.spec for tool in pipeline.offered(it.known.policy))
     number = len(view.turns) + 1
     prompt = Prompt(
@@ -185,7 +180,9 @@ async def _turn(it: Drive) -> None:
     owned = ownership.split(answer.calls, it.asked.client_names)
     if owned.managed:
         managed = replace(answer, calls=owned.managed)
-        values = records.turn_values(uuid.uuid4(), turn.attempt, managed, latency_ms, family=provider.family)
+        values = records.turn_values(
+            uuid.uuid4(), turn.attempt, managed, latency_ms, family=provider.family, left_out=owned.left_out
+        )
         await calls.commit(it, turn, managed, values, refused=owned.mixed)
         if owned.mixed:
             error = ("mixed_tool_calls", ownership.instruction(owned), 422)
@@ -199,9 +196,8 @@ async def _turn(it: Drive) -> None:
         turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
         ending = records.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
-        async with transaction(it.scope) as connection:
-            row = await records.commit_last_turn(connection, view.row, values, ending)
-            await continuity.remember(connection, it, turn)
+        async with it.world.step(it) as step:
+            row = await step.commit_last_turn(turn, values, ending)
         advance(view, row)
 
 
@@ -214,15 +210,12 @@ async def end(it: Drive, values: Row) -> None:
     """End the run; calls that nobody has begun are withdrawn in the same transaction."""
     stopped = Failure("cancelled", "The run ended before this call began.", display="The run ended before it began.")
     withdrawn = News([])
-    async with transaction(it.scope) as connection:
-        row = await records.finish(connection, it.view.row, values)
+    async with it.world.step(it) as step:
+        row = await step.finish(values)
         if row is not None and it.view.turns:
-            if values["status"] == "incomplete":
-                await continuity.remember(connection, it, it.view.turns[-1])
-            withdrawn = await requests.withdraw(connection, it.view.id)
-            await recorder.withdraw(connection, it.view.id, stopped)
+            withdrawn = await step.withdraw(stopped)
             for turn in it.view.turns:
                 if not calls.at_rest(turn):
-                    turn.calls = await records.calls(connection, it.view.id, turn.number)
+                    turn.calls = await step.calls(turn)
     advance(it.view, row)
-    await news.spread(withdrawn)
+    await it.world.spread(withdrawn)

@@ -15,11 +15,13 @@ from tools.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """A turn's calls by owner; `mixed`: a client call came before a managed one."""
+    """A turn's calls by owner; `mixed`: a client call came before a managed one. `left_out`: client calls of a turn
+    that has managed ones, each with its place in the answer."""
 
     managed: tuple[SuggestedCall, ...]
     client: tuple[SuggestedCall, ...]
     mixed: bool
+    left_out: tuple[tuple[int, SuggestedCall], ...] = ()
 
 
 def split(calls: Sequence[SuggestedCall], client_tools: Collection[str]) -> Owned:
@@ -27,7 +29,9 @@ def split(calls: Sequence[SuggestedCall], client_tools: Collection[str]) -> Owne
     managed = tuple(call for call in calls if call.name not in client_tools)
     client = tuple(call for call in calls if call.name in client_tools)
     first = next((at for at, call in enumerate(calls) if call.name in client_tools), len(calls))
-    return Owned(managed, client, mixed=any(call.name not in client_tools for call in calls[first:]))
+    placed = tuple((at, call) for at, call in enumerate(calls) if call.name in client_tools)
+    mixed = any(call.name not in client_tools for call in calls[first:])
+    return Owned(managed, client, mixed, placed if managed else ())
 
 
 def with_new_ids(calls: Sequence[SuggestedCall], messages: Sequence[PromptMessage]) -> tuple[SuggestedCall, ...]:

@@ -146,8 +146,10 @@ def turn_values(
     latency_ms: int,
     client_calls: tuple[SuggestedCall, ...] = (),
     family: str = "",
+    left_out: tuple[tuple[int, SuggestedCall], ...] = (),
 ) -> Row:
-    """The columns of `turns` for a model's answer, whose `calls` are managed; `client_calls` go back to the client."""
+    """The columns of `turns` for a model's answer, whose `calls` are managed; `client_calls` go back to the client, and
+    those `left_out` to nobody."""
     return {
         "turn_id": turn_id,
         "attempt": attempt,
@@ -157,15 +159,21 @@ def turn_values(
         "input_tokens": answer.usage.input_tokens,
         "output_tokens": answer.usage.output_tokens,
         "latency_ms": latency_ms,
-        "more": _more(answer, client_calls, family),
+        "more": _more(answer, client_calls, family, left_out),
     }
 
 
-def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...], family: str) -> str | None:
+def _more(
+    answer: Answer,
+    client_calls: tuple[SuggestedCall, ...],
+    family: str,
+    left_out: tuple[tuple[int, SuggestedCall], ...],
+) -> str | None:
     """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
     more = {
         "opaque": [[part.family, part.raw] for part in answer.opaque],
         "client_calls": [[call.id, call.name, call.arguments, call.family, call.extra] for call in client_calls],
+        "left_out": [[at, *map(_plain, (call.id, call.name, call.arguments))] for at, call in left_out],
         "stop_sequence": answer.stop_sequence,
         "extra": answer.extra,
         "family": family if answer.extra else None,
@@ -174,6 +182,11 @@ def _more(answer: Answer, client_calls: tuple[SuggestedCall, ...], family: str) 
     }
     kept = {name: value for name, value in more.items() if value}
     return orjson.dumps(kept).decode() if kept else None
+
+
+def _plain(text: str) -> str:
+    """The text without lone surrogates, which JSON cannot carry."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def end_values(

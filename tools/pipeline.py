@@ -2,8 +2,9 @@
 
 import inspect
 import logging
+import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,17 +39,19 @@ async def judge(
     *,
     earlier_failures: Mapping[str, int],
     most_seconds: float,
-    through: Sequence[Gate],
+    through: Iterable[Gate],
+    new_id: Callable[[], uuid.UUID] = uuid7,
 ) -> list[NewCall]:
     """Each suggestion as a call to be recorded, in order; refused ones with their refusal, held ones with the id of
     the approval that they will wait for.
 
-    `earlier_failures` counts the run's validation errors by tool; `most_seconds` caps a call's time.
+    `earlier_failures` counts the run's validation errors by tool; `most_seconds` caps a call's time. `new_id` names
+    each call, and after it the approval of a held one.
     """
     failures = Counter(earlier_failures)
     judged = []
     for position, suggestion in enumerate(suggestions):
-        call = await _judge(position, suggestion, policy, caller, failures, most_seconds, through)
+        call = await _judge(position, suggestion, policy, caller, failures, most_seconds, through, new_id)
         if call.refusal is not None and call.refusal.code == "validation_error":
             failures[call.tool_name] += 1
         judged.append(call)
@@ -62,7 +65,8 @@ async def _judge(
     caller: Caller,
     failures: Mapping[str, int],
     most_seconds: float,
-    through: Sequence[Gate],
+    through: Iterable[Gate],
+    new_id: Callable[[], uuid.UUID],
 ) -> NewCall:
     tool = registry().get(suggestion.name)
     value: Any = None
@@ -81,7 +85,7 @@ async def _judge(
         log.info("tool call refused", extra={"tool": name, "code": refusal.code, "why": answers[-1].log})
     seconds = min(most_seconds, tool.timeout) if tool else most_seconds
     return NewCall(
-        id=uuid7(),
+        id=new_id(),
         position=position,
         tool_name=name,
         tier=policy.tier(tool).value if tool else None,
@@ -90,7 +94,7 @@ async def _judge(
         params_hash=None if raw is not None else sha256_hex(value),
         decision=[answer.as_json() for answer in answers],
         time_limit_ms=int(seconds * 1000),
-        approval_id=uuid7() if refusal is None and any(answer.holds for answer in answers) else None,
+        approval_id=new_id() if refusal is None and any(answer.holds for answer in answers) else None,
         refusal=refusal,
     )
 
