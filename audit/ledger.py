@@ -74,9 +74,20 @@ def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
     return payload
 
 
-def erased(erasure: Values, call_id: uuid.UUID) -> dict[str, Any]:
-    """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went."""
-    return _erasure(erasure, "erased") | {"call_id": str(call_id)}
+def erased(erasure: Values, call: Values) -> dict[str, Any]:
+    """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went.
+
+    The call is its row afterwards: its own key has gone, so this entry vouches for what has remained.
+    """
+    remains = {
+        **_texts(call, "user_id", "conversation_id", "message_id", "run_id", "approval_id"),
+        **_values(call, "turn", "position", "tool_name", "tier", "decision", "resumed_decision", "status"),
+        **_values(call, "error_code", "side_effects", "output_bytes", "attempt", "fence", "time_limit_ms"),
+        **_values(call, "execution_time_ms"),
+        **{name: call[name] and moment(call[name]) for name in ("created_at", "queued_at", "started_at")},
+        "finished_at": moment(call["finished_at"]),
+    }
+    return _erasure(erasure, "erased") | {"call_id": str(call["id"]), "remains": remains}
 
 
 def dropped(erasure: Values) -> dict[str, Any]:
@@ -88,7 +99,7 @@ def _erasure(erasure: Values, kind: str) -> dict[str, Any]:
     return {
         "version": VERSION,
         "kind": kind,
-        **_texts(erasure, "id", "tenant_id", "actor_id"),
+        **_texts(erasure, "id", "tenant_id", "actor_id", "subject_id"),
         **_values(erasure, "scope", "reason"),
         "created_at": moment(erasure["created_at"]),
     }
