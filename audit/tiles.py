@@ -1,0 +1,168 @@
+"""The Merkle tree as it is stored: tiles of up to 256 neighbouring hashes, after C2SP's tlog-tiles.
+
+Level 0 holds the leaves' hashes; an entry of a level above is the root over a full tile below. Only the last tile
+of a level is not full, and grows. A subtree's hash is made from one tile, so a proof needs about one for each level,
+and any tile that has what was there at a size serves every proof for that size.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from audit.merkle import EMPTY_ROOT, HASH_SIZE, Frontier, fold, root
+
+WIDTH = 256
+# WIDTH is 2 to this power.
+HEIGHT = 8
+
+Place = tuple[int, int]
+Tiles = Mapping[Place, bytes]
+# A run of leaves [begin, end); where `end` is not the tree's, it is one complete subtree.
+_Range = tuple[int, int]
+
+
+class BadTiles(ValueError):
+    """A tile is missing, or is not as long as the tree's size says."""
+
+
+def edge(size: int) -> set[Place]:
+    """The tiles that a tree of `size` leaves goes on with: of each level the last one, where that is not full."""
+    return {(level, count // WIDTH) for level, count in _levels(size) if count % WIDTH}
+
+
+def root_of(size: int, tiles: Tiles) -> bytes:
+    """The root over the first `size` leaves, from `edge(size)`; raises BadTiles."""
+    return fold(_subtrees((0, size), tiles)) if size else EMPTY_ROOT
+
+
+def grown(size: int, leaves: Sequence[bytes], tiles: Tiles) -> dict[Place, bytes]:
+    """The tiles that change when leaves are added, given their hashes and `edge(size)`; raises BadTiles."""
+    changed: dict[Place, bytes] = {}
+    count, added = size, list(leaves)
+    level = 0
+    while added:
+        first = count // WIDTH
+        held = count % WIDTH
+        kept = tiles.get((level, first), b"") if held else b""
+        if len(kept) != held * HASH_SIZE:
+            raise BadTiles(f"tile {level}/{first} holds {len(kept)} bytes, not {held * HASH_SIZE}")
+        hashes = kept + b"".join(added)
+        added = []
+        for place in range(0, len(hashes), WIDTH * HASH_SIZE):
+            tile = hashes[place : place + WIDTH * HASH_SIZE]
+            changed[level, first + place // (WIDTH * HASH_SIZE)] = tile
+            if len(tile) == WIDTH * HASH_SIZE:
+                added.append(root(split(tile)))
+        count //= WIDTH
+        level += 1
+    return changed
+
+
+def split(hashes: bytes) -> list[bytes]:
+    """A tile's hashes one by one."""
+    return [hashes[start : start + HASH_SIZE] for start in range(0, len(hashes), HASH_SIZE)]
+
+
+def needed_for_inclusion(index: int, size: int) -> set[Place]:
+    """The tiles, (level, index), that `inclusion_proof` reads."""
+    return _needed(_inclusion(index, size))
+
+
+def inclusion_proof(index: int, size: int, tiles: Tiles) -> list[bytes]:
+    """The proof that the leaf at `index` is in the tree of `size` leaves; raises BadTiles."""
+    return [fold(_subtrees(leaves, tiles)) for leaves in _inclusion(index, size)]
+
+
+def needed_for_consistency(old: int, new: int) -> set[Place]:
+    """The tiles, (level, index), that `consistency_proof` reads."""
+    return _needed(_consistency(old, new))
+
+
+def consistency_proof(old: int, new: int, tiles: Tiles) -> list[bytes]:
+    """The proof that the tree of `new` leaves began with the one of `old`; raises BadTiles."""
+    return [fold(_subtrees(leaves, tiles)) for leaves in _consistency(old, new)]
+
+
+def frontier(size: int, tiles: Tiles) -> Frontier:
+    """The tree of `size` leaves to go on with, from `edge(size)`; raises BadTiles."""
+    return Frontier(size, _subtrees((0, size), tiles) if size else [])
+
+
+def _levels(size: int) -> Iterable[Place]:
+    """Each level, with how many entries it has in a tree of `size` leaves."""
+    level = 0
+    while size:
+        yield level, size
+        size //= WIDTH
+        level += 1
+
+
+def _inclusion(index: int, size: int) -> list[_Range]:
+    """The siblings on the way from a leaf to the root (RFC 9162, 2.1.3.1)."""
+    if not 0 <= index < size:
+        raise ValueError(f"no leaf {index} in a tree of {size}")
+    siblings = []
+    begin, end = 0, size
+    while end - begin > 1:
+        middle = begin + _left(end - begin)
+        if index < middle:
+            siblings.append((middle, end))
+            end = middle
+        else:
+            siblings.append((begin, middle))
+            begin = middle
+    return siblings[::-1]
+
+
+def _consistency(old: int, new: int) -> list[_Range]:
+    """The nodes that both trees are made from (RFC 9162, 2.1.4.1)."""
+    if not 0 <= old <= new:
+        raise ValueError(f"a tree of {new} leaves did not begin with one of {old}")
+    if old in (0, new):
+        return []
+    nodes = []
+    begin, end, whole = 0, new, True
+    while old != end:
+        middle = begin + _left(end - begin)
+        if old <= middle:
+            nodes.append((middle, end))
+            end = middle
+        else:
+            nodes.append((begin, middle))
+            begin, whole = middle, False
+    # The verifier knows the old root, which is this node when the old tree is one complete subtree.
+    return ([] if whole else [(begin, end)]) + nodes[::-1]
+
+
+def _left(size: int) -> int:
+    """How many of `size` leaves are below the left child: the largest power of two below `size`."""
+    return 1 << (size - 1).bit_length() - 1
+
+
+def _nodes(leaves: _Range) -> Iterable[tuple[int, int]]:
+    """The complete subtrees, as (height, place among those of that height), that a run of leaves is made of."""
+    begin, end = leaves
+    while begin < end:
+        height = (end - begin).bit_length() - 1
+        yield height, begin >> height
+        begin += 1 << height
+
+
+def _needed(ranges: Iterable[_Range]) -> set[Place]:
+    return {_where(*node)[0] for leaves in ranges for node in _nodes(leaves)}
+
+
+def _where(height: int, index: int) -> tuple[Place, int, int]:
+    """A subtree's tile, and where in it the hashes that it is the root over begin and how many they are."""
+    level, rest = divmod(height, HEIGHT)
+    tile, offset = divmod(index << rest, WIDTH)
+    return (level, tile), offset, 1 << rest
+
+
+def _subtrees(leaves: _Range, tiles: Tiles) -> list[bytes]:
+    found = []
+    for height, index in _nodes(leaves):
+        place, offset, count = _where(height, index)
+        hashes = tiles.get(place, b"")[offset * HASH_SIZE : (offset + count) * HASH_SIZE]
+        if len(hashes) != count * HASH_SIZE:
+            raise BadTiles(f"tile {place[0]}/{place[1]} lacks what a tree of {leaves[1]} leaves has in it")
+        found.append(root(split(bytes(hashes))))
+    return found
