@@ -56,7 +56,7 @@ _MONTH = """
         CASE WHEN code IS NULL THEN encode(sha256(run_id::text::bytea), 'hex') END, sha256(id::text::bytea),
         1, 1, CASE WHEN code IS NULL THEN (10 * exp(3 * chance))::integer END, at, at, at, at
     FROM (
-        SELECT uuidv7(at - %(now)s::timestamptz) AS id, uuidv7(at - %(now)s::timestamptz) AS run_id, at, position,
+        SELECT uuidv7(at - clock_timestamp()) AS id, uuidv7(at - clock_timestamp()) AS run_id, at, position,
             chance, tenant, phrase, second,
             CASE WHEN tenant = 0 AND chance < 0.01 THEN 0 ELSE ({users} * person)::integer END AS number,
             CASE WHEN tool < 0.0001 THEN '{rare}' WHEN tool < 0.05 THEN 'send_email' WHEN tool < 0.15 THEN 'add_task'
@@ -163,7 +163,7 @@ def _months(now: datetime) -> list[tuple[datetime, datetime]]:
 
 def _month(owner_url: str, low: datetime, high: datetime, count: int, share: float) -> str:
     table = f"tool_calls_{low:%Y_%m}"
-    values = {"now": datetime.now(UTC), "gates": GATES, "share": share, "low": low, "high": high, "count": count}
+    values = {"gates": GATES, "share": share, "low": low, "high": high, "count": count}
     names = {"table": table, "users": USERS, "others": OTHERS, "phrases": PHRASES, "rare": RARE_TOOL}
     with psycopg.connect(owner_url, autocommit=True) as owner:
         owner.execute("SET work_mem = '64MB'")
