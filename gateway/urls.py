@@ -10,7 +10,7 @@ from approvals import pages as approval_pages
 from approvals import rule_pages
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
-from gateway.api import approval_rules, approvals, chat, conversations, history, problems, tools
+from gateway.api import approval_rules, approvals, chat, conversations, history, ledger, problems, tools
 from tenants import pages as tenant_pages
 
 # Swagger UI sets styles on its own elements.
@@ -29,6 +29,8 @@ api = [
     path("tool-calls/", history.ToolCallListView.as_view()),
     path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view()),
     path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view()),
+    path("ledger/checkpoint", ledger.CheckpointView.as_view()),
+    path("ledger/keys", ledger.KeysView.as_view()),
     path("approvals/", approvals.ApprovalListView.as_view()),
     path("approvals/<uuid:id>/", approvals.ApprovalDetailView.as_view()),
     path("approvals/<uuid:id>/approve/", approvals.ApproveView.as_view()),

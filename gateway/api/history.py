@@ -12,8 +12,9 @@ from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit.models import LedgerEntry, ToolCall
-from gateway.api import serializers
+from audit import reads, receipts
+from audit.models import ToolCall
+from gateway.api import ledger_serializers, serializers
 from gateway.api.schema import ProblemSchema
 from tenants.models import User
 from tenants.views import WithinTenant
@@ -119,23 +120,12 @@ class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
 
 
 class ReceiptView(_Calls):
-    """What a call did, in hashes, with its ledger entries."""
+    """What a call did, in hashes, with its ledger entries and the proof that the log has them."""
 
-    @extend_schema(operation_id="tool_call_receipt", responses=serializers.Receipt)
+    @extend_schema(operation_id="tool_call_receipt", responses=ledger_serializers.Receipt)
     def get(self, request: Request, id: uuid.UUID) -> Response:
-        """The receipt; its inclusion proof is null until the ledger is sealed."""
+        """The receipt; its inclusion proof is null until every entry is sealed."""
         call = self.get_object()
-        entries = LedgerEntry.objects.filter(tenant_id=self.principal.tenant_id, call_id=call.id)
-        return Response(
-            {
-                "call_id": str(call.id),
-                "tool": call.tool_name,
-                "status": call.status,
-                "params_hash": call.params_hash,
-                "output_hash": call.output_hash,
-                "latency_ms": call.execution_time_ms,
-                "side_effects": call.side_effects,
-                "entries": serializers.EntrySerializer(entries, many=True).data,
-                "inclusion_proof": None,
-            }
-        )
+        me = self.principal.user_id
+        reads.of_calls(reader_id=me, calls=[call], action=reads.Action.RECEIPT, via="api", call_id=call.id)
+        return Response(receipts.of_call(call))

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import inline_serializer
 from rest_framework import serializers
 
-from audit.models import LedgerEntry, ToolCall
+from audit.models import ToolCall
 from gateway.models import Conversation, Message, Run
 
 
@@ -136,31 +136,3 @@ class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
     def get_approval_id(self, call: ToolCall) -> str | None:
         """The approval request that the call waited for, if any."""
         return None
-
-
-class EntrySerializer(serializers.ModelSerializer[LedgerEntry]):
-    """A ledger entry of a receipt."""
-
-    commitment = serializers.SerializerMethodField()
-
-    class Meta:
-        model = LedgerEntry
-        fields = ["seq", "kind", "version", "commitment", "created_at"]
-
-    def get_commitment(self, entry: LedgerEntry) -> str:
-        """64 hexadecimal digits."""
-        return bytes(entry.commitment).hex()
-
-
-class Receipt(serializers.Serializer[Any]):
-    """What was done, in hashes."""
-
-    call_id = serializers.UUIDField()
-    tool = serializers.CharField()
-    status = serializers.CharField()
-    params_hash = serializers.CharField(allow_null=True)
-    output_hash = serializers.CharField(allow_null=True)
-    latency_ms = serializers.IntegerField(allow_null=True)
-    side_effects = serializers.JSONField()
-    entries = EntrySerializer(many=True)
-    inclusion_proof = serializers.JSONField(allow_null=True)

@@ -27,6 +27,7 @@ OPERATIONS = [
     ("PATCH", "/api/v1/conversations/{id}/"), ("DELETE", "/api/v1/conversations/{id}/"),
     ("GET", "/api/v1/conversations/{id}/messages/"), ("GET", "/api/v1/tools/"), ("GET", "/api/v1/tools/{name}/access"),
     ("GET", "/api/v1/tool-calls/"), ("GET", "/api/v1/tool-calls/{id}/"), ("GET", "/api/v1/tool-calls/{id}/receipt/"),
+    ("GET", "/api/v1/ledger/checkpoint"), ("GET", "/api/v1/ledger/keys"),
     ("GET", "/api/v1/approvals/"), ("GET", "/api/v1/approvals/{id}/"), ("POST", "/api/v1/approvals/{id}/approve/"),
     ("POST", "/api/v1/approvals/{id}/deny/"), ("POST", "/api/v1/approvals/{id}/cancel/"),
     ("GET", "/api/v1/approval-rules/"), ("POST", "/api/v1/approval-rules/"), ("GET", "/api/v1/approval-rules/{id}/"),

@@ -1,0 +1,67 @@
+"""Proofs that leaves are in the log, from as few tiles as that takes."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from django.db import connections, router
+
+from audit import tiles
+from audit.models import Checkpoint, LedgerTile
+
+Place = tiles.Place
+# What two levels of siblings and the edges of a large log need, several times over.
+KEPT = 256
+_TILES = """
+    SELECT tile.level, tile.index, tile.hashes FROM unnest(%s::smallint[], %s::bigint[]) AS wanted (level, index)
+    JOIN ledger_tiles AS tile USING (level, index)"""
+
+
+def head() -> Checkpoint | None:
+    """The newest signed head; None when nothing was sealed yet."""
+    return Checkpoint.objects.order_by("-id").first()
+
+
+def stored(places: Iterable[Place]) -> Mapping[Place, bytes]:
+    """These tiles as the database has them: one query on the current login."""
+    wanted = sorted(places)
+    with connections[router.db_for_read(LedgerTile)].cursor() as cursor:
+        cursor.execute(_TILES, [[level for level, _ in wanted], [index for _, index in wanted]])
+        return {(level, index): bytes(hashes) for level, index, hashes in cursor.fetchall()}
+
+
+class Prover:
+    """Proves that leaves are in the log of a size; it keeps the tiles that it has read lately."""
+
+    def __init__(self, size: int, read: Callable[[Iterable[Place]], Mapping[Place, bytes]] = stored) -> None:
+        self.size = size
+        self._read = read
+        self._tiles: OrderedDict[Place, bytes] = OrderedDict()
+
+    def proofs(self, indices: Iterable[int]) -> list[list[bytes]]:
+        """The proof of each leaf; one read for all of them. Raises `tiles.BadTiles` when the log lacks a tile."""
+        wanted = list(indices)
+        needed: set[Place] = set().union(*(tiles.needed_for_inclusion(index, self.size) for index in wanted))
+        missing = needed - self._tiles.keys()
+        if missing:
+            self._tiles |= self._read(missing)
+        for place in needed & self._tiles.keys():
+            self._tiles.move_to_end(place)
+        found = [tiles.inclusion_proof(index, self.size, self._tiles) for index in wanted]
+        while len(self._tiles) > KEPT:
+            self._tiles.popitem(last=False)
+        return found
+
+
+def as_json(checkpoint: Checkpoint, proven: Iterable[tuple[int, str, list[bytes]]]) -> dict[str, Any]:
+    """A receipt's `inclusion_proof`, of leaves by index and text with their proofs."""
+    return {
+        "checkpoint": checkpoint.note,
+        "origin": checkpoint.origin,
+        "tree_size": checkpoint.size,
+        "root": bytes(checkpoint.root).hex(),
+        "proofs": [
+            {"leaf_index": index, "leaf": leaf, "hashes": [each.hex() for each in hashes]}
+            for index, leaf, hashes in proven
+        ],
+    }

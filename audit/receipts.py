@@ -1,0 +1,135 @@
+"""A call's receipt: what was done, in hashes, with the ledger's entries, what they state, and that the log has them.
+
+Who has it and a public key can check it without this server: docs/verify.py does. Of an erased call nothing is left to
+state; that its entries are in the log can still be shown.
+"""
+
+import json
+import uuid
+from typing import Any
+
+from django.db import connections, router
+
+from audit import leaves, proofs, statements
+from audit.canonical import canonical
+from audit.models import Erasure, LedgerEntry, ToolCall
+from audit.snapshots import number
+
+Row = dict[str, Any]
+
+_JSONB = 3802
+_DECISIONS = """
+    SELECT d.*, u.username FROM approval_decisions d LEFT JOIN users u ON u.id = d.user_id
+    WHERE d.tenant_id = %s AND d.call_id = %s ORDER BY d.id"""
+
+
+def of_call(call: ToolCall) -> Row:
+    """The receipt of a call that the caller may see, on the current login."""
+    entries = [vars(entry) for entry in LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id)]
+    decisions = _decisions(call) if call.approval_id else []
+    erased = _erasure(entries) if call.row_key is None else None
+    return {
+        "call_id": call.id,
+        "tool": call.tool_name,
+        "status": call.status,
+        "params_hash": call.params_hash,
+        "output_hash": call.output_hash,
+        "latency_ms": call.execution_time_ms,
+        "side_effects": call.side_effects,
+        "decision": call.decision,
+        "resumed_decision": call.resumed_decision,
+        "approval": _approval(call, decisions),
+        "entries": [_entry(entry, call, decisions) for entry in entries],
+        "sealed": bool(entries) and all(entry["leaf_index"] is not None for entry in entries),
+        "inclusion_proof": _proof(entries),
+        "commitment_key": None if call.row_key is None else bytes(call.row_key).hex(),
+        "erased": erased,
+    }
+
+
+def _decisions(call: ToolCall) -> list[Row]:
+    with connections[router.db_for_read(ToolCall)].cursor() as cursor:
+        cursor.execute(_DECISIONS, [call.tenant_id, call.id])
+        columns = cursor.description
+        return [
+            {
+                column.name: json.loads(value, parse_int=number) if value and column.type_code == _JSONB else value
+                for column, value in zip(columns, row, strict=True)
+            }
+            for row in cursor.fetchall()
+        ]
+
+
+def _approval(call: ToolCall, decisions: list[Row]) -> Row | None:
+    if call.approval_id is None:
+        return None
+    told = ("user_id", "username", "verdict", "reason", "via", "created_at")
+    return {"id": call.approval_id, "decisions": [{name: each[name] for name in told} for each in decisions]}
+
+
+def _erasure(entries: list[Row]) -> Row:
+    ids = [entry["record_id"] for entry in entries if entry["kind"] == "erased"]
+    erasure = Erasure.objects.filter(id__in=ids).select_related("actor").order_by("id").first()
+    if erasure is None:
+        return {"when": None, "scope": None, "by": None, "username": None, "reason": ""}
+    return {
+        "when": erasure.created_at,
+        "scope": erasure.scope,
+        "by": erasure.actor_id,
+        "username": erasure.actor and erasure.actor.username,
+        "reason": erasure.reason,
+    }
+
+
+def _entry(entry: Row, call: ToolCall, decisions: list[Row]) -> Row:
+    told = ("seq", "kind", "version", "record_id", "created_at", "leaf_index")
+    return {
+        **{name: entry[name] for name in told},
+        "commitment": bytes(entry["commitment"]).hex(),
+        "leaf": leaf_text(entry),
+        "statement": _statement(entry, call, decisions),
+    }
+
+
+def leaf_text(entry: Row) -> str | None:
+    """The exact text of a sealed entry's leaf."""
+    return None if entry["leaf_index"] is None else canonical(leaves.leaf(entry)).decode()
+
+
+def _statement(entry: Row, call: ToolCall, decisions: list[Row]) -> str | None:
+    """The exact text that the entry commits to; None when it was erased, or the rows do not say it any more."""
+    if call.row_key is None or entry["kind"] not in statements.OF_CALL:
+        return None
+    values = vars(call) | {"output": doubles(call.output)}
+    for record in decisions if entry["kind"] == "decided" else [{}]:
+        if entry["record_id"] not in (None, record.get("id", uuid.UUID(int=0))):
+            continue
+        try:
+            statement = statements.made_again(entry, values, record)
+        except ValueError:
+            return None
+        if statement is not None and statement.fits(bytes(entry["commitment"])):
+            return statement.text
+    return None
+
+
+def doubles(value: Any) -> Any:
+    """JSON from Django, where a double may have come as a long integer, as RFC 8785 has it."""
+    if isinstance(value, dict):
+        return {name: doubles(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [doubles(each) for each in value]
+    return number(str(value)) if type(value) is int else value
+
+
+def _proof(entries: list[Row]) -> Row | None:
+    """The proof for all of a call's entries; None as long as one of them is not sealed."""
+    if not entries or any(entry["leaf_index"] is None for entry in entries):
+        return None
+    head = proofs.head()
+    if head is None or any(entry["leaf_index"] >= head.size for entry in entries):
+        return None
+    indices = [entry["leaf_index"] for entry in entries]
+    found = proofs.Prover(head.size).proofs(indices)
+    texts = [leaf_text(entry) or "" for entry in entries]
+    return proofs.as_json(head, zip(indices, texts, found, strict=True))

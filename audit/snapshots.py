@@ -1,0 +1,84 @@
+"""One moment of the database, read past every wall and in constant memory, whatever somebody has written into it."""
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
+
+import psycopg
+from psycopg.types.datetime import TimestamptzLoader
+from psycopg.types.json import set_json_loads
+
+Connection = psycopg.Connection[dict[str, Any]]
+Row = dict[str, Any]
+
+BATCH = 1000
+
+
+class Snapshot:
+    """Queries that all see the same moment; the connection's rows are dicts."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        # What no parser and no calendar of ours takes is read as something that fits nothing.
+        set_json_loads(_loads, connection)
+        connection.adapters.register_loader("timestamptz", _AnyTime)
+
+    @classmethod
+    @contextmanager
+    def of(cls, connection: Connection) -> Iterator[Self]:
+        """Within a transaction that only reads."""
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield cls(connection)
+
+    def rows(self, query: str, values: Sequence[object] = (), size: int = BATCH) -> Iterator[Row]:
+        """The rows of a query, `size` at a time."""
+        with self._connection.cursor(f"rows_{uuid.uuid4().hex}") as cursor:
+            cursor.itersize = size
+            cursor.execute(query.encode(), values)
+            yield from cursor
+
+    def all(self, query: str, *values: object) -> list[Row]:
+        """The rows of a query, at once."""
+        return self._connection.execute(query.encode(), values).fetchall()
+
+
+def batches(rows: Iterable[Row], size: int = BATCH) -> Iterator[list[Row]]:
+    """Lists of up to `size` rows."""
+    batch: list[Row] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+class _AnyTime(TimestamptzLoader):
+    """A time; as text where no datetime can hold it."""
+
+    def load(self, data: Any) -> Any:
+        """The moment, or the text."""
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return bytes(data).decode()
+
+
+def _loads(data: str | bytes) -> Any:
+    try:
+        return json.loads(data, parse_int=number)
+    except (RecursionError, ValueError):
+        return _Unreadable()
+
+
+def number(text: str) -> int | float:
+    """An integer as PostgreSQL writes it: what was a double, and comes with many digits, is a double again."""
+    return int(text) if len(text) < 16 else float(text)
+
+
+class _Unreadable:
+    """A value that has no canonical form, and so no hash."""

@@ -1,0 +1,116 @@
+"""What an entry states, made again from the rows that it is about, and which columns of a call that vouches for."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from audit import ledger
+from audit.canonical import NotCanonical, canonical
+from audit.models import LedgerEntry, ToolCall
+
+Row = Mapping[str, Any]
+Kind = LedgerEntry.Kind
+
+# Kinds whose commitments are made with the call's own key, and go with it.
+OF_CALL = frozenset({Kind.PROPOSED.value, Kind.DECIDED.value, Kind.SETTLED.value})
+# Kinds that need a row of another table: approval_decisions, erasures or history_reads.
+TABLES = {"decided": "approval_decisions", "erased": "erasures", "dropped": "erasures", "read": "history_reads"}
+
+_THROUGH = {
+    "params_hash": ("params_hash", "input"),
+    "approved_params_hash": ("approved_params_hash", "approved_input"),
+    "input_raw_hash": ("input_raw",),
+    "output_hash": ("output_hash", "output"),
+    "output_kept_hash": (),
+}
+_NO_COLUMNS = frozenset({"version", "kind"})
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The payload of an entry, with the key that it was committed to under."""
+
+    key: bytes
+    payload: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The payload's canonical JSON; raises NotCanonical."""
+        return canonical(self.payload).decode()
+
+    def fits(self, commitment: bytes) -> bool:
+        """Whether this is what was committed to; what has no canonical form was not."""
+        try:
+            return ledger.commitment(self.key, self.payload) == commitment
+        except NotCanonical:
+            return False
+
+
+def made_again(entry: Row, call: Row | None, record: Row | None) -> Statement | None:
+    """The statement of an entry from its call and its record; None where one of them, or its key, has gone.
+
+    Raises ValueError when the rows cannot be what such an entry was about.
+    """
+    kind, version = entry["kind"], entry["version"]
+    if (kind not in ("dropped", "read") and call is None) or (kind in TABLES and record is None):
+        return None
+    source = call if kind in OF_CALL else record
+    if source is None or source["row_key"] is None:
+        return None
+    try:
+        return Statement(bytes(source["row_key"]), _payload(kind, version, call or {}, record or {}))
+    except (AttributeError, KeyError, TypeError, NotCanonical, OverflowError) as error:
+        raise ValueError(f"{type(error).__name__}") from None
+
+
+def _payload(kind: str, version: int, call: Row, record: Row) -> dict[str, Any]:
+    match kind:
+        case "proposed":
+            return ledger.proposed(call, version)
+        case "settled":
+            return ledger.settled(call, version)
+        case "decided":
+            return ledger.decided(record, version)
+        case "erased":
+            return ledger.erased(record, call)
+        case "dropped":
+            return ledger.dropped(record)
+        case "read":
+            return ledger.read(record)
+    raise KeyError(kind)
+
+
+def vouched(kind: str, version: int) -> tuple[str, ...]:
+    """The columns of `tool_calls` that a "proposed" or "settled" entry of a version vouches for."""
+    make = ledger.proposed if kind == "proposed" else ledger.settled
+    names = [name for name in make(_SAMPLE, version) if name not in _NO_COLUMNS]
+    return tuple(column for name in names for column in _THROUGH.get(name, (name,)))
+
+
+def gaps(version: int) -> frozenset[str]:
+    """The columns of a final call that its entries of a version do not vouch for.
+
+    Not counted: the key, which the commitments are made with, and the lease, which a final call has none of.
+    """
+    columns = {str(field.column) for field in ToolCall._meta.concrete_fields} - {"row_key", "lease_until"}
+    return frozenset(columns - {*vouched("proposed", version), *vouched("settled", version)})
+
+
+class _Sample(dict[str, Any]):
+    """A call with no values but the times that every final call has."""
+
+    def __missing__(self, name: str) -> Any:
+        return _MOMENT if name in ("created_at", "finished_at") else None
+
+
+_MOMENT = datetime.fromtimestamp(0, UTC)
+_SAMPLE = _Sample()
+
+
+def subject(entry: Row) -> str:
+    """Which entry, for people: its place in the log, or its number, what it says, and of what."""
+    place = f"seq {entry['seq']}" if entry["leaf_index"] is None else f"leaf {entry['leaf_index']}, seq {entry['seq']}"
+    about: uuid.UUID | None = entry["call_id"] or entry["record_id"]
+    return f"entry {place} ({entry['kind']} of {about})"

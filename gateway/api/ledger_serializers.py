@@ -1,0 +1,115 @@
+"""The shapes of receipts, and of what the log is verified with."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from audit.models import LedgerEntry
+
+
+class Decision(serializers.Serializer[Any]):
+    """What one human decided."""
+
+    user_id = serializers.UUIDField()
+    username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
+    verdict = serializers.CharField()
+    reason = serializers.CharField(allow_blank=True)
+    via = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class Approval(serializers.Serializer[Any]):
+    """The approval that a call waited for."""
+
+    id = serializers.UUIDField()
+    decisions = Decision(many=True)
+
+
+class Entry(serializers.Serializer[Any]):
+    """A ledger entry of a receipt."""
+
+    seq = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=LedgerEntry.Kind.choices)
+    version = serializers.IntegerField()
+    record_id = serializers.UUIDField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    leaf_index = serializers.IntegerField(allow_null=True)
+    commitment = serializers.CharField(help_text="64 hexadecimal digits.")
+    leaf = serializers.CharField(allow_null=True, help_text="What stands in the log, to the byte; null until sealed.")
+    statement = serializers.CharField(
+        allow_null=True, help_text="What was committed to, to the byte; null once it was erased."
+    )
+
+
+class Proof(serializers.Serializer[Any]):
+    """That a leaf is in the log."""
+
+    leaf_index = serializers.IntegerField()
+    leaf = serializers.CharField()
+    hashes = serializers.ListField(child=serializers.CharField(), help_text="The RFC 6962 inclusion proof.")
+
+
+class InclusionProof(serializers.Serializer[Any]):
+    """That all of a call's entries are in the log under one signed head."""
+
+    checkpoint = serializers.CharField(help_text="A C2SP signed note.")
+    origin = serializers.CharField()
+    tree_size = serializers.IntegerField()
+    root = serializers.CharField()  # type: ignore[assignment]
+    proofs = Proof(many=True)
+
+
+class Erased(serializers.Serializer[Any]):
+    """When and why a payload went."""
+
+    when = serializers.DateTimeField(allow_null=True)
+    scope = serializers.CharField(allow_null=True)
+    by = serializers.UUIDField(allow_null=True)
+    username = serializers.CharField(allow_null=True)
+    reason = serializers.CharField(allow_blank=True)
+
+
+class Receipt(serializers.Serializer[Any]):
+    """What was done, in hashes, and the proof of it."""
+
+    call_id = serializers.UUIDField()
+    tool = serializers.CharField()
+    status = serializers.CharField()
+    params_hash = serializers.CharField(allow_null=True)
+    output_hash = serializers.CharField(allow_null=True)
+    latency_ms = serializers.IntegerField(allow_null=True)
+    side_effects = serializers.JSONField()
+    decision = serializers.JSONField(help_text="Each gate's answer, in order.")
+    resumed_decision = serializers.JSONField(allow_null=True)
+    approval = Approval(allow_null=True)
+    entries = Entry(many=True)
+    sealed = serializers.BooleanField()
+    inclusion_proof = InclusionProof(allow_null=True)
+    commitment_key = serializers.CharField(allow_null=True, help_text="64 hexadecimal digits; null once erased.")
+    erased = Erased(allow_null=True)
+
+
+class CheckpointBody(serializers.Serializer[Any]):
+    """The newest signed head of the log."""
+
+    origin = serializers.CharField()
+    size = serializers.IntegerField()
+    root = serializers.CharField(help_text="64 hexadecimal digits.")  # type: ignore[assignment]
+    note = serializers.CharField(help_text="A C2SP signed note.")
+    created_at = serializers.DateTimeField()
+
+
+class Key(serializers.Serializer[Any]):
+    """A public key that the log is signed with."""
+
+    vkey = serializers.CharField()
+    origin = serializers.CharField()
+    endorsement = serializers.CharField(allow_null=True, help_text="A note about it, signed with the key before it.")
+    reason = serializers.CharField(allow_blank=True)
+    created_at = serializers.DateTimeField()
+
+
+class Keys(serializers.Serializer[Any]):
+    """All of them, oldest first."""
+
+    keys = Key(many=True)  # type: ignore[assignment]
