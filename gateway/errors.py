@@ -1,4 +1,4 @@
-"""Why a chat request is refused before any model is asked, as one tree.
+"""Why a request is refused before any model is asked, as one tree.
 
 Refused                     the answer's HTTP status, code and words
 ├── ContentTooLarge         413 content_too_large
@@ -9,6 +9,9 @@ Refused                     the answer's HTTP status, code and words
 ├── NoSuchResponse          404 not_found
 ├── ShadowsManagedTool      400 shadows_managed_tool
 ├── ConversationBusy        409 conversation_busy
+├── NoSuchSubject           404 not_found
+├── NotAnEraser             403 not_an_owner
+├── StillOpen               409 still_open
 ├── IdempotencyMismatch     422 idempotency_mismatch
 ├── InvalidRequest          400 invalid_request
 └── Unavailable             503 unavailable
@@ -101,6 +104,33 @@ class ConversationBusy(Refused):
 
     def __init__(self) -> None:
         super().__init__("A run of this conversation is still open; wait for its end or cancel it.")
+
+
+class NoSuchSubject(Refused):
+    """There is nothing to erase by this id, or nothing that the asker may see."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, scope: str, subject_id: object):
+        super().__init__(f"There is no {scope} {subject_id}.", scope)
+
+
+class NotAnEraser(Refused):
+    """Only an owner erases what was done in other people's names."""
+
+    status = 403
+    code = "not_an_owner"
+
+    def __init__(self) -> None:
+        super().__init__("Only an owner of this tenant can erase what was done in other people's names.")
+
+
+class StillOpen(Refused):
+    """What is still under way cannot be erased."""
+
+    status = 409
+    code = "still_open"
 
 
 class IdempotencyMismatch(Refused):

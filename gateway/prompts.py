@@ -22,6 +22,7 @@ from tools.registry import registry
 
 Row = dict[str, Any]
 
+ERASED = "What this call answered has been erased."
 # What an approver is shown of the conversation: the last messages, each up to so many characters.
 LED_UP_MESSAGES = 6
 LED_UP_CHARACTERS = 2_000
@@ -37,6 +38,8 @@ def call_id(call_id: uuid.UUID) -> str:
 
 def result(call: Row, limit: int) -> str:
     """What the model is told of a call, as JSON text of about `limit` bytes at most."""
+    if _erased(call):
+        return told.success(ERASED) if call["status"] == "success" else told.failure(call["error_code"], ERASED)
     if call["status"] == "success":
         output, size = call["output"], call["output_bytes"] or 0
         if size > MAX_OUTPUT_BYTES:
@@ -63,12 +66,24 @@ def of_turn(text: str, calls: list[Row], limit: int, opaque: tuple[Opaque, ...] 
         SuggestedCall(
             call_id(call["id"]),
             call["tool_name"],
-            call["input_raw"] if call["input"] is None and call["input_raw"] else orjson.dumps(call["input"]).decode(),
+            _arguments(call),
         )
         for call in calls
     )
     results = [ToolMessage(call_id(call["id"]), call["tool_name"], result(call, limit)) for call in calls]
     return [AssistantMessage(text, suggested, opaque), *results]
+
+
+def _arguments(call: Row) -> str:
+    """The arguments as the model wrote them, as JSON text; an erased call's are none."""
+    if call["input"] is None and call["input_raw"]:
+        return str(call["input_raw"])
+    return "{}" if _erased(call) else orjson.dumps(call["input"]).decode()
+
+
+def _erased(call: Row) -> bool:
+    """Whether the call's payload has been erased: its key goes with it, and nothing else takes the key away."""
+    return "row_key" in call and call["row_key"] is None
 
 
 def of_run(view: RunView, limit: int) -> list[PromptMessage]:
