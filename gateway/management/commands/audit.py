@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 from django.core.management.base import BaseCommand
 
+from gateway.audit_commands import replay
+
 
 class Subcommand(Protocol):
     """A module of `gateway.audit_commands`."""
@@ -19,7 +21,9 @@ class Subcommand(Protocol):
 
 
 # A line each: "verify": verify.
-SUBCOMMANDS: dict[str, Subcommand] = {}
+SUBCOMMANDS: dict[str, Subcommand] = {
+    "replay": replay,
+}
 
 
 class Command(BaseCommand):

@@ -1,0 +1,117 @@
+"""Replay a run out of its record and show where the record differs from what the loop would have done.
+
+The same loop is driven over the recorded answers of the model and the recorded results of its tools: nobody is asked,
+nothing is sent, nothing is written. Each call is held against its hashes and its ledger entries.
+
+Exits with 0 when nothing differs, 1 when something does, 2 when there is no such run.
+"""
+
+import asyncio
+import json
+import sys
+import uuid
+from typing import Any
+
+from audit.templatetags.audit_text import took, visible
+from gateway.prompts import call_id, size
+from gateway.providers.interface import ToolMessage
+from gateway.recorded import Difference, RecordingEnds
+from gateway.recordings import NoSuchRun
+from gateway.replay import Replayed, replay
+from gateway.view import Row
+from tenants import scoping
+
+_SHOWN = 300
+
+
+def add_arguments(parser: Any) -> None:
+    """Which run."""
+    parser.add_argument("run", type=uuid.UUID, help="the run's id")
+
+
+def handle(options: dict[str, Any]) -> int:
+    """Print the transcript in short, and every difference."""
+    try:
+        found = asyncio.run(_replayed(options["run"]))
+    except NoSuchRun:
+        sys.stderr.write(f"There is no run {options['run']}, and no call of one.\n")
+        return 2
+    except RecordingEnds as end:
+        sys.stdout.write(f"Not replayed: {end}.\n")
+        return 0
+    for line in told(found):
+        sys.stdout.write(f"{line}\n")
+    return 1 if found.differences else 0
+
+
+async def _replayed(run_id: uuid.UUID) -> Replayed:
+    try:
+        return await replay(run_id)
+    finally:
+        await scoping.close_pools()
+
+
+def told(found: Replayed) -> list[str]:
+    """The replay for people, a line each."""
+    lines = _head(found)
+    for number, prompt in enumerate(found.prompts, 1):
+        turn = found.recording.turn(number)
+        length = sum(map(size, prompt.messages))
+        lines.append(f"turn {number}: asked with {_many(len(prompt.messages), 'message')}, {length:,} characters")
+        if turn is None:
+            lines.append("  not answered")
+            continue
+        spent = f"{turn['input_tokens']:,} + {turn['output_tokens']:,} tokens"
+        lines.append(f"  answered {len(turn['text']):,} characters, {spent}, in {took(turn['latency_ms'])}")
+        answers = found.prompts[number].messages if number < len(found.prompts) else ()
+        results = {each.call_id: each.content for each in answers if isinstance(each, ToolMessage)}
+        lines += [_call(call, results.get(call_id(call["id"]))) for call in found.recording.of_turn(number)]
+    if not found.prompts:
+        lines += [_call(call, None) for call in found.recording.calls]
+    return [*lines, *_end(found)]
+
+
+def _head(found: Replayed) -> list[str]:
+    run = found.recording.run
+    if run is None:
+        return [f"{_many(len(found.recording.calls), 'call')} of a run that was deleted"]
+    over = f" over {run['surface']}" if run["surface"] else ""
+    return [f"run {run['id']}: {run['model']}{over}, {run['status']}, {_many(run['turns'], 'turn')}"]
+
+
+def _call(call: Row, result: str | None) -> str:
+    outcome = call["error_code"] or call["status"]
+    said = "" if result is None else f", told {len(result):,} characters"
+    return f"  {visible(call['tool_name'][:60])} {call['id']}: {outcome}{said}"
+
+
+def _end(found: Replayed) -> list[str]:
+    lines = []
+    if found.stopped:
+        lines.append(f"Stopped: {found.stopped}.")
+    entries = f"{found.fits[True]} sealed and {found.fits[False]} unsealed ledger entries fit"
+    lines.append(entries + (f"; {found.erased} are of erased payloads" if found.erased else "") + ".")
+    for each in found.differences:
+        lines += _difference(each)
+    if found.differences:
+        lines.append(f"{_many(len(found.differences), 'difference')}.")
+    else:
+        lines.append("No difference as far as it went." if found.stopped else "No difference.")
+    return lines
+
+
+def _difference(each: Difference) -> list[str]:
+    return [
+        f"DIFFERENCE at {each.where}: {each.what}",
+        f"  recorded: {_short(each.expected)}",
+        f"  replayed: {_short(each.got)}",
+    ]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return visible(text[:_SHOWN]).replace("\n", "⏎") + (f" … ({len(text):,} characters)" if len(text) > _SHOWN else "")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

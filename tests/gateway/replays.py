@@ -1,0 +1,92 @@
+"""Replays of runs that a running Toolgate has made, and what must stand still meanwhile."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+from django.conf import settings
+
+from gateway.replay import Replayed, replay
+from tenants import scoping
+from tests.database import rows
+from tests.people import Cast, Person
+from tests.stack import Stack
+
+TABLES = (
+    *("conversations", "messages", "runs", "turns", "run_requests", "continuations", "tool_calls", "ledger_entries"),
+    *("approval_requests", "approval_decisions", "notes", "tasks"),
+)
+PATIENCE_SECONDS = 30
+FINAL = ("completed", "incomplete", "failed", "cancelled")
+
+
+def replayed(run_id: str) -> Replayed:
+    """A replay, on an event loop of its own."""
+
+    async def alone() -> Replayed:
+        try:
+            return await replay(uuid.UUID(run_id))
+        finally:
+            await scoping.close_pools()
+
+    return asyncio.run(alone())
+
+
+def everything(tenant: Cast) -> dict[str, str]:
+    """A digest of every row of the tenant, by table."""
+    query = (
+        "SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS it FROM {} t WHERE tenant_id = %(t)s"
+    )
+    return {table: rows(query.format(table), t=tenant.id)[0]["it"] for table in TABLES}
+
+
+def intact(tenant: Cast, run_id: str) -> Replayed:
+    """A replay that finds no difference, goes to the end, and leaves every row as it was."""
+    before = everything(tenant)
+    found = replayed(run_id)
+    assert found.differences == []
+    assert found.stopped == ""
+    assert everything(tenant) == before
+    return found
+
+
+def wheres(run_id: str) -> list[tuple[str, str]]:
+    """Where a replay finds differences, and in what."""
+    return [(each.where, each.what) for each in replayed(run_id).differences]
+
+
+def run_of(tenant: Cast) -> str:
+    """The id of the tenant's only run."""
+    (row,) = rows("SELECT id FROM runs WHERE tenant_id = %(t)s", t=tenant.id)
+    return str(row["id"])
+
+
+def ended(stack: Stack, person: Person, run_id: str) -> dict[str, Any]:
+    """The run's body once it is over."""
+
+    def look() -> Any:
+        run = stack.get(person, f"/api/v1/runs/{run_id}").json()
+        return run if run["status"] in FINAL else None
+
+    found: dict[str, Any] = until(look)
+    return found
+
+
+def until(look: Callable[[], Any]) -> Any:
+    """What `look` finds at last."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not (found := look()):
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+    return found
+
+
+def tamper(table: str, statement: str, *values: object) -> None:
+    """Change a table's rows as only the database's owner can: with its triggers off."""
+    with psycopg.connect(settings.DATABASE_URLS["owner"]) as owner:
+        owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
+        assert owner.execute(statement.encode(), values).rowcount >= 1
+        owner.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER".encode())
