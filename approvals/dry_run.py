@@ -18,8 +18,8 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from approvals import agents
 from approvals.models import ApprovalRequest, ApprovalRule
 from approvals.rules import EVERY_TOOL, Effort
+from audit.calls import first_id_at
 from audit.models import ToolCall
-from audit.pages import first_id_at
 from tenants.models import Membership, User
 
 PERIOD = timedelta(days=30)

@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from approvals.models import ApprovalDecision, ApprovalRequest
+from audit.calls import first_id_at
 from audit.models import ToolCall
-from audit.pages import first_id_at
 from tenants import scoping
 from tenants.models import User
 from tenants.principal import Principal

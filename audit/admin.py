@@ -13,8 +13,9 @@ from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 from unfold.paginator import InfinitePaginator
 
+from audit.calls import first_id_at
+from audit.filters import PERIODS, RECENT
 from audit.models import LedgerEntry, ToolCall
-from audit.pages import PERIODS, RECENT, first_id_at
 from audit.templatetags.audit_text import pretty, status_words, took, visible
 
 LABELS = {"success": "success", "error": "danger", "awaiting_approval": "warning"}

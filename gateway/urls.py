@@ -8,6 +8,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from approvals import pages as approval_pages
 from approvals import rule_pages
+from audit import chart_pages, detail_pages, download_pages
 from audit import pages as audit_pages
 from gateway import health, metrics, pages
 from gateway.api import approval_rules, approvals, chat, conversations, history, ledger, problems, tools
@@ -27,8 +28,8 @@ api = [
     path("tools/", tools.ToolListView.as_view()),
     path("tools/<str:name>/access", tools.ToolAccessView.as_view()),
     path("tool-calls/", history.ToolCallListView.as_view()),
-    path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view()),
-    path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view()),
+    path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view(), name="tool-call"),
+    path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view(), name="tool-call-receipt"),
     path("ledger/checkpoint", ledger.CheckpointView.as_view()),
     path("ledger/keys", ledger.KeysView.as_view()),
     path("approvals/", approvals.ApprovalListView.as_view()),
@@ -43,7 +44,10 @@ api = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.chat, name="chat"),
     path("history/", audit_pages.history, name="history"),
-    path("history/<uuid:call_id>/", audit_pages.detail, name="history-detail"),
+    path("history/live/", audit_pages.live, name="history-live"),
+    path("history/charts/", chart_pages.history_charts, name="history-charts"),
+    path("history/export.<str:form>", download_pages.export, name="history-export"),
+    path("history/<uuid:call_id>/", detail_pages.detail, name="history-detail"),
     path("approvals/", include(approval_pages.urlpatterns)),
     path("approvals/rules/", include(rule_pages.urlpatterns)),
     path("accounts/login/", tenant_pages.LogIn.as_view(), name="login"),

@@ -41,7 +41,7 @@ async def test_refused_calls_are_found_by_their_error(visit: Visit, tenant: Cast
     await page.get_by_label("Error").select_option("Not allowed")
     await expect(page.locator(".call-row .name")).to_have_text(["rm_rf"])
     await page.locator(".call-row").click()
-    await expect(page.locator(".gates li")).to_have_text([re.compile("The tool may not be called here")])
+    await expect(page.locator(".inside .gates li")).to_have_text([re.compile("The tool may not be called here")])
 
 
 async def test_older_calls_are_loaded_below_and_the_keyboard_goes_on_there(
@@ -55,7 +55,7 @@ async def test_older_calls_are_loaded_below_and_the_keyboard_goes_on_there(
     await page.keyboard.press("Enter")
     await expect(rows).to_have_count(32)
     await expect(rows.nth(30)).to_be_focused()
-    shown = await rows.evaluate_all("rows => rows.map((row) => row.pathname.split('/')[2])")
+    shown = await rows.evaluate_all("rows => rows.map((row) => row.id.slice(4))")
     assert shown == [call for [call] in reversed(made)]
 
 
@@ -109,5 +109,8 @@ async def test_the_history_is_reached_and_opened_with_the_keyboard_alone(
     await tab_to(page, "list_tasks")
     outline = await page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", name="What the gates said")).to_be_visible()
+    await tab_to(page, "Open it on a page of its own")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="list_tasks")).to_be_visible()

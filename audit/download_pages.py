@@ -1,0 +1,94 @@
+"""The history as a file, with the filters of the page, however long it is."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from audit import calls, downloads, filters, reads
+from audit.filters import Chosen
+from audit.models import ToolCall
+from audit.pages import FORMER, usernames
+from tenants import scoping
+from tenants.access import SignedInRequest, signed_in
+from tenants.models import User
+from tenants.principal import Principal
+
+Write = Callable[[list[ToolCall]], Iterator[str]]
+TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+BATCH = 200
+# So much output is held at a time; a single one may be larger.
+MOST_BYTES = 4 * 1024 * 1024
+
+
+@require_safe
+@signed_in
+def export(request: SignedInRequest, form: str) -> HttpResponse:
+    """The calls that the filters leave over, newest first, as a CSV or JSONL file that is made while it is sent.
+
+    That other people's are exported goes on record before it begins, when nobody knows yet how many they are.
+    """
+    if form not in TYPES:
+        raise Http404
+    principal = request.principal
+    chosen = filters.chosen(request.GET)
+    if principal.sees_whole_history:
+        named = User.objects.filter(username=chosen.values.get("user", "")).values_list("id", flat=True).first()
+        reads.record(
+            reader_id=principal.user_id,
+            shown={(principal.tenant_id, named): 0},
+            action=reads.Action.EXPORT,
+            via="page",
+            filters=chosen.values | {"form": form},
+        )
+    response = StreamingHttpResponse(_pieces(principal, chosen, form), content_type=TYPES[form])
+    name = f"toolgate-history-{principal.tenant_slug}-{datetime.now(UTC):%Y-%m-%d}.{form}"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "no-store"
+    return response  # type: ignore[return-value]
+
+
+async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncIterator[str]:
+    """The file, piece by piece; each batch is read in a transaction of its own, so that a slow reader holds none."""
+    if form == "csv":
+        yield downloads.csv_head()
+    write: Write = downloads.csv_lines if form == "csv" else downloads.jsonl
+    before: uuid.UUID | None = None
+    while found := await sync_to_async(_sizes)(principal, chosen, before):
+        for part in _parts(found):
+            yield await sync_to_async(_written)(principal, part, write)
+        before = found[-1][0]
+
+
+def _sizes(principal: Principal, chosen: Chosen, before: uuid.UUID | None) -> list[tuple[uuid.UUID, int]]:
+    """The next calls, with the size of each one's output."""
+    with scoping.scope(principal.tenant_id, principal.user_id):
+        listed = chosen.narrowed(ToolCall.objects.only("id", "output_bytes"))
+        found = calls.page(principal, chosen.filters(principal), limit=BATCH, before=before, calls=listed)
+        return [(call.id, call.output_bytes or 0) for call in found]
+
+
+def _parts(found: list[tuple[uuid.UUID, int]]) -> list[list[uuid.UUID]]:
+    """The same calls in parts that together do not exceed MOST_BYTES."""
+    parts: list[list[uuid.UUID]] = [[]]
+    held = 0
+    for call_id, size in found:
+        if held + size > MOST_BYTES and parts[-1]:
+            parts.append([])
+            held = 0
+        parts[-1].append(call_id)
+        held += size
+    return parts
+
+
+def _written(principal: Principal, ids: list[uuid.UUID], write: Write) -> str:
+    with scoping.scope(principal.tenant_id, principal.user_id):
+        whole = filters.marked_erased(ToolCall.objects.defer("row_key"))
+        found = list(calls.visible(principal, whole).filter(id__in=ids).order_by("-id"))
+        names = usernames({call.user_id for call in found})
+    for call in found:
+        call.username = names.get(call.user_id, FORMER)  # type: ignore[attr-defined]
+    return "".join(write(found))
