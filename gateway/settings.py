@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from email.utils import parseaddr
+from functools import partial
 
 from gateway import environment as env
 from tenants.logins import derived_urls, generated_secrets
@@ -168,8 +169,18 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},
+    # It may wait a little where the worker is busy: a message too many costs a glance.
+    "seal": {"task": "audit.seal", "schedule": timedelta(seconds=2), "options": {"expires": 8}},
     "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
 }
+
+# --- the log of the ledger -------------------------------------------------------------------------------------------
+# Read when somebody seals, and only then: no other process gets to see the private key.
+TOOLGATE_LEDGER_KEY = partial(env.text, "TOOLGATE_LEDGER_KEY")
+TOOLGATE_CHECKPOINT_FILE = BASE_DIR / (env.text("TOOLGATE_CHECKPOINT_FILE") or TOOLGATE_DATA_DIR / "checkpoints.jsonl")
+TOOLGATE_WITNESS_URL = env.text("TOOLGATE_WITNESS_URL")
+if TOOLGATE_WITNESS_URL and not re.fullmatch(r"https?://[^\s/]+\S*", TOOLGATE_WITNESS_URL):
+    raise env.WrongSetting("TOOLGATE_WITNESS_URL must look like https://witness.example.com/checkpoints")
 
 # --- people ----------------------------------------------------------------------------------------------------------
 AUTH_USER_MODEL = "tenants.User"

@@ -7,7 +7,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from gateway import garbage, health, loop, runs, sweeper
+from gateway import garbage, health, loop, runs, sealer, sweeper
 from tenants import scoping
 from tenants.scoping import Scope
 from tools import background, execution, redis
@@ -20,6 +20,13 @@ DRAIN_SECONDS = 6
 def sweep() -> None:
     """Find what lost its worker, driver or message."""
     background.submit(sweeper.sweep()).result()
+
+
+@shared_task(name="audit.seal")
+def seal() -> None:
+    """Put what was committed into the log, and let its witness know."""
+    background.submit(sealer.seal()).result()
+    background.submit(sealer.tell_witness())
 
 
 @shared_task(name="gateway.tidy")
@@ -39,6 +46,7 @@ def _ready(**signal: Any) -> None:
     garbage.settle()
     background.submit(health.beat(), forever=True)
     background.submit(sweeper.tidy())
+    background.submit(sealer.seal())
 
 
 @worker_shutting_down.connect

@@ -5,6 +5,7 @@ Valkey of its own. Tests never clean up: row-level security keeps one test's ten
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -83,8 +84,14 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
         for name, value in base.items()
     }
     valkey = _started(config, postgres=False)
+    # Each database has a log of its own, and so a key and a checkpoint file; the generated secrets are those of all.
+    data_dir = Path(base["TOOLGATE_DATA_DIR"]) / name
+    data_dir.mkdir()
+    shutil.copy(data_dir.parent / "generated.json", data_dir)
     os.environ.update(
         addresses,
+        TOOLGATE_DATA_DIR=str(data_dir),
+        TEMPLATE_DATABASE=template,
         REDIS_URL=valkey.redis_url,
         TOOLGATE_ENV="development",
         RUN_LEASE_SECONDS="3",

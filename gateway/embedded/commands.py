@@ -8,6 +8,8 @@ from gateway.embedded.child import Command
 from gateway.embedded.configuration import Configuration
 
 OWNER = "DATABASE_OWNER_URL"
+# What the log's heads are signed with.
+LEDGER_KEY = "TOOLGATE_LEDGER_KEY"
 WEB = (
     *("uvicorn", "gateway.asgi:application", "--loop", "uvloop", "--http", "httptools"),
     *("--no-access-log", "--no-server-header", "--log-level", "warning"),
@@ -31,7 +33,10 @@ def preparation(configuration: Configuration, addresses: dict[str, str]) -> Comm
 
 
 def processes(configuration: Configuration, addresses: dict[str, str], listening: int) -> list[Command]:
-    """WEB_CONCURRENCY web processes on one listening socket, a worker and beat; none holds the owner's login."""
+    """WEB_CONCURRENCY web processes on one listening socket, a worker and beat.
+
+    None holds the owner's login, and only the worker the key of the log.
+    """
     python = sys.executable, "-m"
     known = {name: value for name, value in addresses.items() if name != OWNER}
     proxies = configuration.trusted_proxies
@@ -49,5 +54,6 @@ def processes(configuration: Configuration, addresses: dict[str, str], listening
 def _environment(process: str, addresses: dict[str, str]) -> dict[str, str]:
     # What a library warns its developers of is nothing to whoever runs Toolgate.
     inherited = {"PYTHONWARNINGS": "ignore"}
-    inherited |= {name: value for name, value in os.environ.items() if name not in {OWNER, f"{OWNER}_FILE"}}
+    withheld = {OWNER, f"{OWNER}_FILE"} | (set() if process == "worker" else {LEDGER_KEY, f"{LEDGER_KEY}_FILE"})
+    inherited |= {name: value for name, value in os.environ.items() if name not in withheld}
     return inherited | addresses | {"TOOLGATE_PROCESS": process, "PYTHONUNBUFFERED": "1"}
