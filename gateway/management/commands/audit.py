@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from django.core.management.base import BaseCommand
 
-from gateway.audit_commands import replay
+from gateway.audit_commands import replay, verify
 
 
 class Subcommand(Protocol):
@@ -20,8 +20,8 @@ class Subcommand(Protocol):
         """Do it; returns the exit code."""
 
 
-# A line each: "verify": verify.
 SUBCOMMANDS: dict[str, Subcommand] = {
+    "verify": verify,
     "replay": replay,
 }
 

@@ -1,0 +1,108 @@
+"""What must hold of one call's row, of its entries, and of the rows beside them, whatever their commitments say."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from audit import ledger
+from audit.canonical import NotCanonical, sha256_hex
+from audit.findings import Finding
+from audit.models import FINAL
+
+Row = Mapping[str, Any]
+
+# Between a call's id, its times and its entries' lie moments of one transaction, and two machines' clocks.
+SLACK = timedelta(minutes=10)
+HASHED = (("params_hash", "input"), ("approved_params_hash", "approved_input"), ("output_hash", "output"))
+# What erasure takes; what is left of the gates' answers has no words.
+ERASED = (
+    *("input", "input_raw", "output", "error_message", "error_field", "params_hash", "output_hash"),
+    *("approved_input", "approved_params_hash"),
+)
+WORDS = frozenset({"model", "user", "log", "field"})
+# What an unfinished call has nothing of yet.
+RESULT = (
+    *("output", "output_hash", "output_bytes", "error_message", "error_field", "execution_time_ms", "finished_at"),
+    *("display", "side_effects"),
+)
+
+
+def of_call(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
+    """What is wrong with a call, given its entries."""
+    kinds = Counter(entry["kind"] for entry in entries)
+    final = call["status"] in FINAL
+    erased = call["row_key"] is None
+    for kind, due in (("proposed", 1), ("settled", int(final))):
+        if kinds[kind] != due:
+            yield _wrong(call, "entries", f'has {kinds[kind]} "{kind}" entries, not {due}', "status")
+    if erased != bool(kinds["erased"]):
+        how = "is erased, and no entry says so" if erased else "was erased, and has a key again"
+        yield _wrong(call, "erased", how, "row_key")
+    if call["lease_until"] is not None and final:
+        yield _wrong(call, "state", "is final, and somebody holds it", "lease_until")
+    if not final:
+        there = [name for name in RESULT if call[name]]
+        if there:
+            yield _wrong(call, "state", "is not final, and has a result", *there)
+    yield from _left(call) if erased else _hashes(call)
+    yield from _times(call, entries)
+
+
+def _hashes(call: Row) -> Iterator[Finding]:
+    for hash_name, name in HASHED:
+        told, kept = call[hash_name], call[name]
+        if told is None:
+            if kept is not None or call[f"{name}_there"]:
+                yield _wrong(call, "hash", f"has {name}, and no {hash_name}", name, hash_name)
+        elif name == "output" and ledger.kept_hash(kept) is not None:
+            # What was cut has another hash than the whole; its "settled" entry vouches for what is kept of it.
+            continue
+        elif not call[f"{name}_there"] and name != "input":
+            yield _wrong(call, "hash", f"has {hash_name}, and no {name}", name, hash_name)
+        elif _hash(kept) != told:
+            yield _wrong(call, "hash", f"has {name} with another hash than {hash_name}", name, hash_name)
+    if call["params_hash"] is None and call["input_raw"] is None:
+        yield _wrong(call, "hash", "has neither arguments nor what was sent in their stead", "input", "input_raw")
+
+
+def _hash(value: Any) -> str | None:
+    try:
+        return sha256_hex(value)
+    except (NotCanonical, TypeError):
+        return None
+
+
+def _left(call: Row) -> Iterator[Finding]:
+    there = [name for name in ERASED if call[name] is not None]
+    there += ["display"] if call["display"] else []
+    for name in ("decision", "resumed_decision"):
+        answers = call[name] if isinstance(call[name], list) else []
+        if any(WORDS & answer.keys() for answer in answers if isinstance(answer, dict)):
+            there.append(name)
+    if there:
+        yield _wrong(call, "erased", "is erased, and still has what was to go", *there)
+
+
+def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
+    """An entry is written when what it states happens: who writes another time into either has made it up."""
+    # The first 48 bits of the id are milliseconds; as a number, since an id can name times that Python has none for.
+    created = call["created_at"]
+    slack = SLACK.total_seconds()
+    if not isinstance(created, datetime) or abs((call["id"].int >> 80) / 1000 - created.timestamp()) > slack:
+        yield _wrong(call, "time", "has an id of another time than its own", "id", "created_at")
+    for entry in entries:
+        name = {"proposed": "created_at", "settled": "finished_at"}.get(entry["kind"])
+        if name is None:
+            continue
+        told, entered = call[name], entry["created_at"]
+        if not (isinstance(told, datetime) and isinstance(entered, datetime)) or abs(told - entered) > SLACK:
+            text = f'has another time than its "{entry["kind"]}" entry'
+            yield _wrong(call, "time", text, name, seq=entry["seq"], leaf_index=entry["leaf_index"])
+
+
+def _wrong(call: Row, rule: str, how: str, *columns: str, **more: Any) -> Finding:
+    text = f"call {call['id']} {how} ({', '.join(columns)})"
+    return Finding(
+        rule, text, table="tool_calls", tenant_id=call["tenant_id"], call_id=call["id"], columns=columns, **more
+    )

@@ -1,0 +1,160 @@
+"""Whether what entries state is what their rows say."""
+
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from audit import leaves, ledger, statements
+from audit.canonical import NotCanonical
+from audit.findings import Finding, Summary
+from audit.snapshots import Row, Snapshot
+
+# Without the arguments and, unless it was cut, the output: their hashes stand for them here.
+_CALLS = """
+    SELECT id, tenant_id, user_id, conversation_id, message_id, run_id, turn, position, tool_name, tier, params_hash,
+        decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code, error_message, error_field,
+        display, output_hash, side_effects, attempt, execution_time_ms, finished_at, approved_params_hash,
+        resumed_decision, fence, output_bytes, queued_at, started_at, row_key,
+        CASE WHEN output @> '{"truncated": true}' THEN output END AS output
+    FROM tool_calls WHERE id = ANY(%s)"""
+_DECISIONS = "SELECT * FROM approval_decisions WHERE call_id = ANY(%s) ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The rows that a batch of entries is about."""
+
+    calls: Mapping[uuid.UUID, Row]
+    records: Mapping[tuple[str, uuid.UUID], Row]
+    decisions: Mapping[uuid.UUID, list[Row]]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, batch: list[Row]) -> "Facts":
+        """Read them: a query a table."""
+        wanted: dict[str, list[uuid.UUID]] = defaultdict(list)
+        for entry in batch:
+            if entry["record_id"] is not None and entry["kind"] in statements.TABLES:
+                wanted[statements.TABLES[entry["kind"]]].append(entry["record_id"])
+        records = {
+            (table, row["id"]): row
+            for table, ids in wanted.items()
+            for row in snapshot.all(f"SELECT * FROM {table} WHERE id = ANY(%s)", ids)
+        }
+        calls = [entry["call_id"] for entry in batch if entry["call_id"] is not None]
+        # Before version 3 an entry did not say which decision it was about.
+        unsaid = [entry["call_id"] for entry in batch if entry["kind"] == "decided" and entry["record_id"] is None]
+        decisions: dict[uuid.UUID, list[Row]] = defaultdict(list)
+        for row in snapshot.all(_DECISIONS, unsaid) if unsaid else ():
+            decisions[row["call_id"]].append(row)
+        return cls({row["id"]: row for row in snapshot.all(_CALLS, calls)}, records, decisions)
+
+    def about(self, entry: Row) -> list[Row]:
+        """The records that an entry may be about: the one that it names, or any decision about its call."""
+        if entry["record_id"] is None:
+            return self.decisions.get(entry["call_id"], [])
+        record = self.records.get((statements.TABLES.get(entry["kind"], ""), entry["record_id"]))
+        return [] if record is None else [record]
+
+
+class Entries:
+    """Holds entries to their rows one by one, and keeps count of the calls that went with their month."""
+
+    def __init__(self, snapshot: Snapshot, summary: Summary) -> None:
+        self._summary = summary
+        months = snapshot.all("SELECT * FROM erasures WHERE scope = 'month'")
+        self._months = {row["id"]: row for row in months}
+        self._missing: Counter[uuid.UUID] = Counter()
+        self._dropped: set[uuid.UUID] = set()
+
+    def check(self, entry: Row, facts: Facts) -> Iterator[Finding]:
+        """What is wrong with what an entry states."""
+        kind, version = entry["kind"], entry["version"]
+        self._summary.old_versions += version < ledger.VERSION
+        if not 1 <= version <= ledger.VERSION or (version < 3 and kind not in statements.OF_CALL):
+            yield of_entry(entry, "version", f"is of version {version}, which is not known", "version")
+            return
+        if (entry["record_id"] is None) != (kind in ("proposed", "settled") or (kind == "decided" and version < 3)):
+            yield of_entry(entry, "record", "names a record where there is none, or none where there is", "record_id")
+            return
+        call = facts.calls.get(entry["call_id"])
+        if kind not in ("dropped", "read"):
+            if call is None:
+                yield from self._without_call(entry)
+                return
+            if call["tenant_id"] != entry["tenant_id"]:
+                yield of_entry(entry, "tenant", "is of another tenant than its call", "tenant_id")
+                return
+        records = facts.about(entry)
+        if kind in statements.TABLES and not records:
+            yield of_entry(entry, "record", f"is about a row that is missing in {statements.TABLES[kind]}")
+            return
+        if kind in statements.OF_CALL and call is not None and call["row_key"] is None:
+            # Erased: its "erased" entry vouches for what has remained.
+            self._summary.erased += kind == "proposed"
+            return
+        if kind == "dropped":
+            self._dropped.add(entry["record_id"])
+        if not any(_fits(entry, call, record) for record in [*records] or [{}]):
+            yield of_entry(entry, "commitment", f"does not fit {_about(entry)}", *_columns(entry))
+
+    def _without_call(self, entry: Row) -> Iterator[Finding]:
+        for month in self._months.values():
+            if month["tenant_id"] == entry["tenant_id"] and month["low"] <= entry["call_id"] < month["high"]:
+                self._missing[month["id"]] += entry["kind"] == "proposed"
+                return
+        yield of_entry(entry, "call", "is of a call that is missing")
+
+    def months(self) -> Iterator[Finding]:
+        """Months that went without an entry, or with another number of calls than is missing now."""
+        for month in self._months.values():
+            missing = self._missing[month["id"]]
+            self._summary.dropped += missing
+            if month["id"] not in self._dropped:
+                yield of_record("erasures", month, "is of a month, and no entry says that it was dropped")
+            elif month["calls"] != missing:
+                yield of_record("erasures", month, f"says that {month['calls']} calls went, and {missing} are missing")
+
+
+def leaf_of(entry: Row) -> bytes | None:
+    """The hash of an entry's leaf; None where it has none."""
+    try:
+        return leaves.leaf_hash(entry)
+    except (AttributeError, NotCanonical):
+        return None
+
+
+def _fits(entry: Row, call: Row | None, record: Row) -> bool:
+    try:
+        statement = statements.made_again(entry, call, record)
+    except ValueError:
+        return False
+    return statement is not None and statement.fits(bytes(entry["commitment"]))
+
+
+def _columns(entry: Row) -> tuple[str, ...]:
+    kind = entry["kind"]
+    return statements.vouched(kind, entry["version"]) if kind in ("proposed", "settled") else ()
+
+
+def _about(entry: Row) -> str:
+    """What an entry that does not fit is about; a commitment tells that something was changed, not what."""
+    table = statements.TABLES.get(entry["kind"])
+    if table is not None:
+        return f"row {entry['record_id']} of {table}"
+    return f"its call: one of {', '.join(_columns(entry))}, or row_key, is another"
+
+
+def of_entry(entry: Row, rule: str, how: str, *columns: str, severity: str = "error") -> Finding:
+    """A finding about an entry."""
+    where = {name: entry[name] for name in ("leaf_index", "seq", "tenant_id", "call_id", "record_id")}
+    text = f"{statements.subject(entry)} {how}"
+    return Finding(rule, text, table="ledger_entries", columns=columns, severity=severity, **where)
+
+
+def of_record(table: str, row: Row, how: str) -> Finding:
+    """A finding about a decision, an erasure or a reading."""
+    call_id: Any = row["call_id"] if table == "approval_decisions" else None
+    text = f"row {row['id']} of {table} {how}"
+    return Finding("record", text, table=table, tenant_id=row["tenant_id"], call_id=call_id, record_id=row["id"])

@@ -1,0 +1,174 @@
+"""Verifies the whole log: every entry against the tree, the tree against the signed heads, every row against entries.
+
+It reads one snapshot over a connection that sees every tenant (the operator's login), in constant memory, and yields
+what is wrong as it finds it:
+
+    entries   in the order of the log: leaf, place, time, statement
+    calls     their entries, hashes and states
+    records   decisions, erasures and readings, each with its entry
+"""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from audit import callcheck, statements
+from audit.entrycheck import Entries, Facts, leaf_of, of_entry, of_record
+from audit.findings import Finding, Summary
+from audit.heads import Heads, Keys
+from audit.snapshots import Row, Snapshot, batches
+from audit.treecheck import Level, Tree
+
+# A call's output may have 1 MiB.
+CALLS = 100
+# Enough for 2^40 entries.
+LEVELS = 5
+WAITING = timedelta(minutes=5)
+
+_TILES = "SELECT index, hashes FROM ledger_tiles WHERE level = %s ORDER BY index"
+_LOGGED = "SELECT coalesce(sum(octet_length(hashes)), 0)::bigint / 32 AS leaves FROM ledger_tiles WHERE level = 0"
+_CALLS = """
+    SELECT *, input IS NOT NULL AS input_there, output IS NOT NULL AS output_there,
+        approved_input IS NOT NULL AS approved_input_there
+    FROM tool_calls ORDER BY id"""
+_ENTRIES_OF_CALLS = """
+    SELECT call_id, seq, kind, leaf_index, created_at FROM ledger_entries
+    WHERE tenant_id = ANY(%s) AND call_id = ANY(%s)"""
+# Before version 3 an entry named its call alone; which decision it is of, its commitment tells.
+_UNENTERED = {
+    "approval_decisions": """
+        SELECT d.id, d.tenant_id, d.call_id, count(e.seq) AS entered, 1 AS due FROM approval_decisions d
+        LEFT JOIN ledger_entries e ON e.record_id = d.id AND e.kind = 'decided'
+        WHERE NOT EXISTS (SELECT FROM ledger_entries o WHERE o.tenant_id = d.tenant_id AND o.call_id = d.call_id
+            AND o.kind = 'decided' AND o.record_id IS NULL)
+        GROUP BY d.id HAVING count(e.seq) <> 1""",
+    "erasures": """
+        SELECT r.id, r.tenant_id, count(e.seq) AS entered, CASE r.scope WHEN 'month' THEN 1 ELSE r.calls END AS due
+        FROM erasures r LEFT JOIN ledger_entries e ON e.record_id = r.id AND e.kind IN ('erased', 'dropped')
+        GROUP BY r.id HAVING count(e.seq) <> CASE r.scope WHEN 'month' THEN 1 ELSE r.calls END""",
+    "history_reads": """
+        SELECT r.id, r.tenant_id, count(e.seq) AS entered, 1 AS due
+        FROM history_reads r LEFT JOIN ledger_entries e ON e.record_id = r.id AND e.kind = 'read'
+        GROUP BY r.id HAVING count(e.seq) <> 1""",
+}
+
+
+@dataclass
+class Verification:
+    """What to verify, with what; `found()` does it, and fills in the summary on the way.
+
+    `trusted` are vkeys; `lines` are the checkpoint file's, read before the snapshot was begun; `kept` are notes that
+    somebody has kept, by name.
+    """
+
+    snapshot: Snapshot
+    trusted: Sequence[str] = ()
+    lines: Iterable[str] = ()
+    kept: Sequence[tuple[str, str]] = ()
+    progress: Callable[[str, int], object] = lambda what, count: None
+    summary: Summary = field(default_factory=Summary)
+
+    def found(self) -> Iterator[Finding]:
+        """Everything that is wrong."""
+        for finding in self._parts(self.snapshot):
+            self.summary.count(finding)
+            yield finding
+
+    def _parts(self, snapshot: Snapshot) -> Iterator[Finding]:
+        keys = Keys(snapshot.rows("SELECT * FROM ledger_keys ORDER BY id"), self.trusted)
+        yield from keys.findings
+        self.summary.origins, self.summary.trusted = keys.origins, bool(self.trusted)
+        heads = Heads(keys)
+        stored = snapshot.rows("SELECT * FROM ledger_checkpoints ORDER BY size, id")
+        levels = [Level(level, snapshot.rows(_TILES, [level], size=16)) for level in range(LEVELS)]
+        tree = Tree(levels, heads.merged(stored, self.lines, self.kept))
+        entries = Entries(snapshot, self.summary)
+        yield from tree.begin()
+        yield from self._sealed(snapshot, tree, entries)
+        yield from tree.end()
+        yield from heads.findings
+        self.summary.log_size, self.summary.checkpoints = tree.size, heads.read
+        yield from self._unsealed(snapshot, entries, tree.sealed_at)
+        yield from entries.months()
+        yield from self._calls(snapshot)
+        yield from self._records(snapshot)
+
+    def _sealed(self, snapshot: Snapshot, tree: Tree, entries: Entries) -> Iterator[Finding]:
+        [logged] = snapshot.all(_LOGGED)
+        places: dict[uuid.UUID, int] = defaultdict(int)
+        sealed = "SELECT * FROM ledger_entries WHERE leaf_index IS NOT NULL ORDER BY leaf_index"
+        for batch in batches(snapshot.rows(sealed)):
+            facts = Facts.of(snapshot, batch)
+            for entry in batch:
+                yield from entries.check(entry, facts)
+                index = entry["leaf_index"]
+                if index < tree.size or (index > tree.size and index >= logged["leaves"]):
+                    yield of_entry(entry, "place", "stands where the log has another entry, or none", "leaf_index")
+                    continue
+                yield from _missing(tree, index)
+                sealed_at = tree.sealed_at
+                yield from tree.grow(leaf_of(entry), statements.subject(entry), entry["seq"])
+                if sealed_at is not None and not _after(entry["created_at"], sealed_at):
+                    yield of_entry(entry, "time", "is dated long before the head that it came after", "created_at")
+                yield from _in_its_tenant(entry, places)
+            self.summary.sealed += len(batch)
+            self.progress("sealed entries", self.summary.sealed)
+        yield from _missing(tree, logged["leaves"])
+
+    def _unsealed(self, snapshot: Snapshot, entries: Entries, sealed_at: datetime | None) -> Iterator[Finding]:
+        now = datetime.now(UTC)
+        for batch in batches(snapshot.rows("SELECT * FROM ledger_entries WHERE leaf_index IS NULL ORDER BY seq")):
+            facts = Facts.of(snapshot, batch)
+            for entry in batch:
+                created = entry["created_at"]
+                if sealed_at is not None and not _after(created, sealed_at):
+                    yield of_entry(entry, "time", "is dated long before the last head, and not in it", "created_at")
+                elif not isinstance(created, datetime) or now - created > WAITING:
+                    yield of_entry(entry, "unsealed", "waits to be sealed", severity="warning")
+                yield from entries.check(entry, facts)
+            self.summary.unsealed += len(batch)
+        self.summary.entries = self.summary.sealed + self.summary.unsealed
+
+    def _calls(self, snapshot: Snapshot) -> Iterator[Finding]:
+        for batch in batches(snapshot.rows(_CALLS, size=CALLS), CALLS):
+            entries = defaultdict(list)
+            for entry in snapshot.all(
+                _ENTRIES_OF_CALLS, list({call["tenant_id"] for call in batch}), [call["id"] for call in batch]
+            ):
+                entries[entry["call_id"]].append(entry)
+            for call in batch:
+                yield from callcheck.of_call(call, entries[call["id"]])
+            self.summary.calls += len(batch)
+            self.progress("calls", self.summary.calls)
+
+    def _records(self, snapshot: Snapshot) -> Iterator[Finding]:
+        """Decisions, erasures and readings that no entry is about, or too many."""
+        for table, query in _UNENTERED.items():
+            for row in snapshot.rows(query):
+                yield of_record(table, row, f"has {row['entered']} entries, not {row['due']}")
+
+
+def _missing(tree: Tree, end: int) -> Iterator[Finding]:
+    """Go on to leaf `end` without entries."""
+    first = tree.size
+    if first < end:
+        where = (
+            f"the entry of leaf {first} is" if end == first + 1 else f"the entries of leaves {first} to {end - 1} are"
+        )
+        yield Finding("gap", f"{where} missing", table="ledger_entries", leaf_index=first, leaf_end=end)
+    for index in range(first, end):
+        yield from tree.grow(None, f"leaf {index}", None)
+
+
+def _in_its_tenant(entry: Row, places: dict[uuid.UUID, int]) -> Iterator[Finding]:
+    due, told = places[entry["tenant_id"]], entry["tenant_index"]
+    if told != due:
+        yield of_entry(entry, "gap", f"is number {told} of its tenant, not {due}", "tenant_index")
+    places[entry["tenant_id"]] = (due if told is None else max(told, due)) + 1
+
+
+def _after(moment: Any, head: datetime) -> bool:
+    return isinstance(moment, datetime) and moment > head - callcheck.SLACK

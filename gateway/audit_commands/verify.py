@@ -1,0 +1,109 @@
+"""Verify the log against the rows that it is about, an export, or a receipt; exits 1 when something is wrong."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.core.management.base import CommandError
+from psycopg.rows import dict_row
+
+from audit import checkpoints, keys
+from audit.findings import Finding, Summary
+from audit.heads import lines_of
+from audit.notes import BadNote, Verifier
+from audit.snapshots import Snapshot
+from audit.verification import Verification
+
+
+def add_arguments(parser: Any) -> None:
+    """What to verify, and with which keys."""
+    parser.add_argument(
+        "--public-key", action="append", default=[], metavar="VKEY", help="a key that you trust; default: ledger.pub's"
+    )
+    parser.add_argument(
+        "--checkpoint", action="append", default=[], type=Path, metavar="FILE", help="a signed note that you kept"
+    )
+    parser.add_argument("--json", action="store_true", help="a JSON object a finding, and one for the summary")
+
+
+def handle(options: dict[str, Any]) -> int:
+    """Print what is wrong, entry by entry, and a summary."""
+    trusted = _trusted(options["public_key"])
+    kept = [(str(path), _text(path)) for path in options["checkpoint"]]
+    file = checkpoints.path()
+    # Before the snapshot: a head that is written meanwhile is over entries that the snapshot does not have.
+    length = file.stat().st_size if file.exists() else 0
+    lines: Iterable[str] = lines_of(file, length) if length else ()
+    with (
+        psycopg.connect(settings.DATABASE_URLS["operator"], row_factory=dict_row) as connection,
+        Snapshot.of(connection) as snapshot,
+    ):
+        verification = Verification(snapshot, trusted, lines, kept, _progress())
+        for finding in verification.found():
+            _print(options["json"], finding)
+    _conclude(options["json"], verification.summary)
+    return 1 if verification.summary.errors else 0
+
+
+def _trusted(given: list[str]) -> list[str]:
+    """The keys to hold the log to: those given, or those that have signed here, which no database can add to."""
+    path = keys.public_path()
+    trusted = given or (path.read_text().split() if path.exists() else [])
+    for each in trusted:
+        try:
+            Verifier.from_text(each)
+        except BadNote as error:
+            raise CommandError(f"{each!r} is no public key: {error}") from None
+    return trusted
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{path} cannot be read: {error}") from None
+
+
+def _progress() -> Any:
+    said = time.monotonic()
+
+    def tell(what: str, count: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            sys.stderr.write(f"{count:,} {what}\n")
+
+    return tell
+
+
+def _print(as_json: bool, finding: Finding) -> None:
+    sys.stdout.write(f"{json.dumps(finding.as_json()) if as_json else finding}\n")
+
+
+def _conclude(as_json: bool, summary: Summary) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps({"summary": asdict(summary)}) + "\n")
+        return
+    sys.stdout.write("\n".join(_words(summary)) + "\n")
+
+
+def _words(summary: Summary) -> Iterable[str]:
+    yield (
+        f"{summary.entries:,} entries, {summary.sealed:,} of them in the log of {summary.log_size:,};"
+        f" {summary.calls:,} calls, {summary.erased:,} of them erased, {summary.dropped:,} more went with their month;"
+        f" {summary.checkpoints:,} signed heads of {', '.join(summary.origins) or 'no log yet'}"
+    )
+    if summary.old_versions:
+        yield f"{summary.old_versions:,} entries are of versions that do not vouch for every column; see docs/audit.md"
+    if not summary.trusted:
+        yield "the keys are the database's own: give --public-key to hold the log to one that you know"
+    if summary.errors:
+        yield f"NOT INTACT: {summary.errors:,} errors, {summary.warnings:,} warnings"
+    else:
+        yield f"intact; {summary.warnings:,} warnings"

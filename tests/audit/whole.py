@@ -1,0 +1,403 @@
+"""A database with a log of its own, of every kind of call and entry, for what looks at the whole log."""
+
+import asyncio
+import json
+import os
+import random
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from django.conf import settings
+from django.test import override_settings
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb, set_json_loads
+
+from audit import checkpoints, erasure, keys, ledger, recorder, rotation, sealing
+from audit.canonical import sha256_hex
+from audit.findings import Finding, Summary
+from audit.identifiers import uuid7
+from audit.recorder import Failure, NewCall, Outcome, Place
+from audit.snapshots import Snapshot, number
+from audit.verification import Verification
+from tenants import scoping
+
+Row = dict[str, Any]
+Connection = psycopg.AsyncConnection[Row]
+OLD_MONTH = datetime(2026, 1, 10, tzinfo=UTC)
+
+
+def _at(database: str, url: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+@dataclass
+class World:
+    """The database, its files, and who is in it."""
+
+    owner_url: str
+    directory: Path
+    overrides: dict[str, Any]
+    people: list[tuple[uuid.UUID, uuid.UUID]] = field(default_factory=list)
+    tenants: list[uuid.UUID] = field(default_factory=list)
+
+    @contextmanager
+    def settings(self) -> Iterator[None]:
+        """The code below works on this database and its files."""
+        with override_settings(**self.overrides):
+            yield
+
+    def run(self, work: Callable[[], Any]) -> Any:
+        """Run asynchronous code on it."""
+
+        async def through() -> Any:
+            try:
+                return await work()
+            finally:
+                await scoping.close_pools()
+
+        with self.settings():
+            return asyncio.run(through())
+
+    def seal(self) -> sealing.Sealed:
+        """Seal what waits."""
+        sealed: sealing.Sealed = self.run(sealing.seal)
+        return sealed
+
+    @contextmanager
+    def owner(self) -> Iterator[psycopg.Connection[Row]]:
+        """The database's owner, with no trigger in the way; what is done is undone."""
+        with psycopg.connect(self.owner_url, row_factory=dict_row) as connection:
+            yield connection
+            connection.rollback()
+
+    def keys(self) -> list[str]:
+        """The public keys that have signed here, from the file."""
+        with self.settings():
+            return keys.public_path().read_text().split()
+
+    def lines(self) -> list[str]:
+        """The checkpoint file's."""
+        with self.settings():
+            return checkpoints.path().read_text().splitlines(keepends=True)
+
+    def verified(self, connection: psycopg.Connection[Row], **more: Any) -> tuple[list[Finding], Summary]:
+        """What a verification finds in what the connection's transaction sees."""
+        given = {"trusted": self.keys(), "lines": self.lines()} | more
+        verification = Verification(Snapshot(connection), **given)
+        return list(verification.found()), verification.summary
+
+
+def make_world() -> World:
+    """A database of nobody's yet."""
+    database = f"log_{uuid.uuid4().hex[:12]}"
+    owner = settings.DATABASE_URLS["owner"]
+    with psycopg.connect(_at("postgres", owner), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE {database} TEMPLATE "{os.environ["TEMPLATE_DATABASE"]}"'.encode())
+    directory = Path(tempfile.mkdtemp(prefix="toolgate-log-"))
+    overrides = {
+        "DATABASE_URLS": {name: _at(database, url) for name, url in settings.DATABASE_URLS.items()},
+        "TOOLGATE_DATA_DIR": directory,
+        "TOOLGATE_CHECKPOINT_FILE": directory / "checkpoints.jsonl",
+    }
+    world = World(_at(database, owner), directory, overrides)
+    with psycopg.connect(world.owner_url) as connection:
+        _unguard(connection)
+        for slug in ("one", "two"):
+            tenant_id = uuid.uuid4()
+            world.tenants.append(tenant_id)
+            connection.execute(
+                "INSERT INTO tenants (id, slug, name, role_ceilings, default_tools, created_at)"
+                " VALUES (%s, %s, %s, '{}', '[]', now())",
+                [tenant_id, slug, slug],
+            )
+            for name in ("alice", "carol"):
+                user_id = uuid.uuid4()
+                world.people.append((tenant_id, user_id))
+                connection.execute(
+                    "INSERT INTO users (id, password, is_superuser, username, first_name, last_name, email, is_staff,"
+                    " is_active, date_joined) VALUES (%s, '!', false, %s, '', '', '', false, true, now())",
+                    [user_id, f"{name}-{slug}"],
+                )
+    return world
+
+
+def _unguard(connection: psycopg.Connection[Any]) -> None:
+    """What the owner can do: take away the triggers, and every constraint but the primary keys."""
+    tables = connection.execute(
+        "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
+        " AND relname ~ '^(tool_calls$|ledger_|approval_|erasures|history_reads)'"
+    ).fetchall()
+    for [table] in tables:
+        connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
+        constraints = connection.execute(
+            "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype IN ('f', 'c')", [table]
+        )
+        for [name] in constraints.fetchall():
+            connection.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'.encode())
+
+
+# --- what happens in it ----------------------------------------------------------------------------------------------
+async def fill(world: World, count: int, rng: random.Random) -> None:
+    """Calls of every kind, one after another."""
+    async with await _connected(world) as connection:
+        kinds = [_succeeded, _cut, _refused, _unreadable, _failed, _approved, _denied, _withdrawn]
+        for number in range(count):
+            tenant_id, user_id = world.people[number % 2 * 2]
+            approver = world.people[number % 2 * 2 + 1][1]
+            place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1 + number % 3)
+            async with connection.transaction():
+                await kinds[number % len(kinds)](connection, place, approver, rng)
+
+
+async def _connected(world: World) -> Connection:
+    connection = await psycopg.AsyncConnection.connect(world.owner_url, row_factory=dict_row, autocommit=True)
+    set_json_loads(lambda data: json.loads(data, parse_int=number), connection)
+    return connection
+
+
+def _call(rng: random.Random, **more: Any) -> NewCall:
+    given = {"title": f"Note {rng.randrange(10**6)}", "size": rng.choice([1, 1e2, 0.1, 1e300]), "tags": ["é", "𝒳"]}
+    values: Row = {
+        "id": uuid7(), "position": rng.randrange(3), "tool_name": rng.choice(["save_note", "web_search"]),
+        "tier": "workspace", "input": given, "input_raw": None, "params_hash": sha256_hex(given),
+        "decision": [{"gate": "allowlist", "ok": True}, {"gate": "schema", "ok": True, "log": "fits"}],
+        "time_limit_ms": 30_000,
+    }  # fmt: skip
+    return NewCall(**values | more)
+
+
+def _outcome(rng: random.Random, output: Any = None) -> Outcome:
+    output = {"saved": rng.randrange(10**6)} if output is None else output
+    return Outcome(
+        output=output, output_bytes=30, output_hash=sha256_hex(output), display="Saved.",
+        side_effects=[{"kind": "note", "id": str(rng.randrange(10**6)), "action": "created"}],
+        execution_time_ms=rng.randrange(1000),
+    )  # fmt: skip
+
+
+async def _ran(connection: Connection, call_id: uuid.UUID, outcome: Outcome) -> None:
+    claimed = await recorder.claim(connection, call_id, 15)
+    assert claimed is not None
+    assert await recorder.start(connection, claimed)
+    assert await recorder.settle(connection, claimed, outcome)
+
+
+async def _succeeded(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    call = _call(rng)
+    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    await _ran(connection, call.id, _outcome(rng))
+
+
+async def _cut(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    call = _call(rng)
+    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    kept = {"truncated": True, "original_bytes": 2_000_000, "data": "x" * 50}
+    whole = Outcome(output=kept, output_bytes=2_000_000, output_hash=sha256_hex("x" * 2_000_000), display="Much.")
+    await _ran(connection, call.id, whole)
+
+
+async def _refused(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    refusal = Failure("validation_error", "title is missing.", "title", "The arguments were not valid.")
+    await recorder.propose(connection, place, [_call(rng, refusal=refusal)], frozenset())
+
+
+async def _unreadable(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    refusal = Failure("validation_error", "The arguments are not valid JSON.")
+    broken = _call(rng, input=None, input_raw='{"title": ', params_hash=None, refusal=refusal)
+    await recorder.propose(connection, place, [broken], frozenset())
+
+
+async def _failed(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    call = _call(rng)
+    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    await _ran(connection, call.id, Outcome(failure=Failure("timeout", "Too slow."), display="x", execution_time_ms=9))
+
+
+async def _withdrawn(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    await recorder.propose(connection, place, [_call(rng)], frozenset())
+    await recorder.withdraw(connection, place.run_id, Failure("cancelled", "Cancelled."))
+
+
+async def _approved(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    call = await _held(connection, place, rng)
+    edited = {"title": "Edited", "size": rng.randrange(9)}
+    await recorder.edit(connection, call["id"], edited, sha256_hex(edited))
+    change = [{"op": "replace", "path": "/size", "before": 1e20, "after": edited["size"]}]
+    await _decide(connection, call, approver, "approve", sha256_hex(edited), change)
+    assert await recorder.resume(connection, call["id"], [{"gate": "allowlist", "ok": True}])
+    await _ran(connection, call["id"], _outcome(rng))
+
+
+async def _denied(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    call = await _held(connection, place, rng)
+    await _decide(connection, call, approver, "deny", call["params_hash"], None)
+    await recorder.refuse(connection, call, Failure("approval_denied", "Denied.", display="Denied."), None)
+
+
+async def _held(connection: Connection, place: Place, rng: random.Random) -> Row:
+    call = _call(rng, tier="elevated", approval_id=uuid7())
+    await recorder.propose(connection, place, [call], frozenset())
+    request = {
+        "id": call.approval_id, "tenant_id": place.tenant_id, "user_id": place.user_id, "call_id": call.id,
+        "run_id": place.run_id, "conversation_id": place.conversation_id, "agent": "default",
+        "tool_name": call.tool_name, "tier": "elevated", "why": "elevated", "context": Jsonb([]), "schema_hash": "s",
+        "params_hash": call.params_hash, "approvals_needed": 1, "status": "pending",
+        "expires_at": datetime.now(UTC) + timedelta(days=1), "created_at": datetime.now(UTC),
+    }  # fmt: skip
+    await insert(connection, "approval_requests", request)
+    found = await (await connection.execute("SELECT * FROM tool_calls WHERE id = %s", [call.id])).fetchone()
+    assert found is not None
+    return found
+
+
+async def _decide(
+    connection: Connection, call: Row, approver: uuid.UUID, verdict: str, params_hash: str, edit: Any
+) -> None:
+    decision: Row = {
+        "id": uuid7(), "tenant_id": call["tenant_id"], "request_id": call["approval_id"], "call_id": call["id"],
+        "user_id": approver, "verdict": verdict, "reason": "because", "via": "page", "params_hash": params_hash,
+        "edit": edit, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+    await insert(connection, "approval_decisions", decision | {"edit": edit and Jsonb(edit)})
+    await recorder.decide(connection, call, decision)
+
+
+async def insert(connection: Connection, table: str, row: Row) -> None:
+    """Insert a row as it is."""
+    places = ", ".join(f"%({name})s" for name in row)
+    await connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})".encode(), row)
+
+
+async def erase(world: World, count: int) -> None:
+    """Erase the payloads of a tenant's newest calls, two at a time."""
+
+    async def nothing(connection: Connection, tenant_id: uuid.UUID, ids: list[uuid.UUID]) -> None:
+        """Nothing else goes with them."""
+
+    async with await _connected(world) as connection:
+        tenant_id, user_id = world.people[0]
+        query = (
+            "SELECT id FROM tool_calls WHERE tenant_id = %s AND status IN ('success', 'error') AND approval_id IS NULL"
+            " AND row_key IS NOT NULL ORDER BY id DESC LIMIT %s"
+        )
+        ids = [row["id"] for row in await (await connection.execute(query, [tenant_id, count])).fetchall()]
+        for start in range(0, count, 2):
+            cause = erasure.Cause(tenant_id, erasure.Scope.USER, user_id, user_id, "asked for")
+            async with connection.transaction():
+                await erasure.erase(connection, cause, ids[start : start + 2], nothing)
+
+
+async def read(world: World, count: int) -> None:
+    """Somebody reads other people's history."""
+    async with await _connected(world) as connection:
+        tenant_id, user_id = world.people[0]
+        for number in range(count):
+            row: Row = {
+                "id": uuid7(), "tenant_id": tenant_id, "reader_id": world.people[1][1], "user_id": user_id,
+                "call_id": None, "action": "list", "via": "page", "filters": {"tool": f"t{number}"}, "calls": number,
+                "row_key": os.urandom(32), "created_at": datetime.now(UTC),
+            }  # fmt: skip
+            async with connection.transaction():
+                await insert(connection, "history_reads", row | {"filters": Jsonb(row["filters"])})
+                entry = ledger.entry(tenant_id, row["row_key"], ledger.read(row), record_id=row["id"])
+                await connection.execute(ledger.INSERT.encode(), entry)
+
+
+async def drop_month(world: World, count: int) -> None:
+    """An old month's calls of a tenant, which then go as a whole."""
+    async with await _connected(world) as connection:
+        tenant_id, user_id = world.people[0]
+        rng = random.Random(3)
+        ids = []
+        for number in range(count):
+            moment = OLD_MONTH + timedelta(minutes=number)
+            call_id = uuid.UUID(int=int(moment.timestamp() * 1000) << 80 | uuid7().int & ((1 << 80) - 1))
+            place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
+            await recorder.propose(connection, place, [_call(rng, id=call_id)], frozenset([call_id]))
+            await _ran(connection, call_id, _outcome(rng))
+            ids.append(call_id)
+        low, high = (
+            uuid.UUID(int=int(each.timestamp() * 1000) << 80)
+            for each in (OLD_MONTH.replace(day=1), OLD_MONTH.replace(month=2, day=1))
+        )
+        row = erasure.new(erasure.Cause(tenant_id, erasure.Scope.MONTH), count, low, high)
+        async with connection.transaction():
+            await connection.execute(erasure.INSERT.encode(), row)
+            entry = ledger.entry(tenant_id, row["row_key"], ledger.dropped(row), record_id=row["id"])
+            await connection.execute(ledger.INSERT.encode(), entry)
+            await connection.execute("DELETE FROM tool_calls WHERE id = ANY(%s)", [ids])
+
+
+async def age(world: World, versions: tuple[int, ...] = (1, 2)) -> None:
+    """Let the unsealed entries of the newest decided and undecided calls be of older versions."""
+    async with await _connected(world) as connection:
+        for version in versions:
+            query = (
+                "SELECT c.* FROM tool_calls c WHERE status IN ('success', 'error') AND row_key IS NOT NULL AND NOT"
+                " EXISTS (SELECT FROM ledger_entries e WHERE e.call_id = c.id AND (leaf_index IS NOT NULL"
+                " OR version < 3)) ORDER BY (approval_id IS NULL), id LIMIT 12"
+            )
+            for call in await (await connection.execute(query.encode())).fetchall():
+                await _aged(connection, call, version)
+
+
+async def _aged(connection: Connection, call: Row, version: int) -> None:
+    found = await connection.execute("SELECT * FROM ledger_entries WHERE call_id = %s", [call["id"]])
+    for entry in await found.fetchall():
+        if entry["kind"] == "decided":
+            query = "SELECT * FROM approval_decisions WHERE id = %s"
+            decision = await (await connection.execute(query, [entry["record_id"]])).fetchone()
+            assert decision is not None
+            payload = ledger.decided(decision, version)
+        else:
+            payload = (ledger.proposed if entry["kind"] == "proposed" else ledger.settled)(call, version)
+        values = [version, ledger.commitment(call["row_key"], payload), entry["seq"]]
+        query = "UPDATE ledger_entries SET version = %s, commitment = %s, record_id = NULL WHERE seq = %s"
+        await connection.execute(query.encode(), values)
+
+
+async def leave_open(world: World) -> None:
+    """Calls that are not final: proposed, queued, held, claimed and running."""
+    async with await _connected(world) as connection:
+        tenant_id, user_id = world.people[2]
+        rng = random.Random(4)
+        for state in range(4):
+            place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
+            call = _call(rng)
+            async with connection.transaction():
+                await recorder.propose(connection, place, [call], frozenset([call.id] if state else []))
+                claimed = await recorder.claim(connection, call.id, 15) if state >= 2 else None
+                if claimed is not None and state == 3:
+                    await recorder.start(connection, claimed)
+        async with connection.transaction():
+            await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
+
+
+def make_log(count: int = 280) -> World:
+    """A world with a log of every kind of entry, sealed in rounds under two keys, and a few that are not sealed."""
+    world, rng = make_world(), random.Random(1)
+    world.run(lambda: fill(world, count // 4, rng))
+    world.run(lambda: age(world))
+    world.seal()
+    world.run(lambda: drop_month(world, 5))
+    world.seal()
+    for _ in range(2):
+        world.run(lambda: fill(world, count // 4, rng))
+        world.run(lambda: read(world, 4))
+        world.seal()
+    world.run(rotation.rotate)
+    world.run(lambda: fill(world, count // 4, rng))
+    world.seal()
+    world.run(lambda: erase(world, 8))
+    world.run(lambda: leave_open(world))
+    world.seal()
+    world.run(lambda: fill(world, 8, rng))
+    return world
