@@ -91,7 +91,7 @@ async def ask(principal: Principal, scope: str, subject_id: uuid.UUID, reason: s
     if user_id != principal.user_id:
         if user_id is None or not principal.sees_whole_history:
             raise NoSuchSubject(scope, subject_id)
-        if principal.role != "owner":
+        if "admin" not in principal.scopes:
             raise NotAnEraser
     cause = Cause(principal.tenant_id, Scope(scope), subject_id, principal.user_id, reason)
     return await erase(cause, user_id)

@@ -123,7 +123,9 @@ class NotAnEraser(Refused):
     code = "not_an_owner"
 
     def __init__(self) -> None:
-        super().__init__("Only an owner of this tenant can erase what was done in other people's names.")
+        super().__init__(
+            "Only an owner of this tenant, with the scope admin, erases what was done in other people's names."
+        )
 
 
 class StillOpen(Refused):

@@ -174,6 +174,9 @@ CELERY_BEAT_SCHEDULE = {
     "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
 }
 
+# Months of tool calls before this one that are kept; 0 is all.
+TOOLGATE_KEEP_MONTHS = env.integer("TOOLGATE_KEEP_MONTHS", 0, most=1200)
+
 # --- the log of the ledger -------------------------------------------------------------------------------------------
 # Read when somebody seals, and only then: no other process gets to see the private key.
 TOOLGATE_LEDGER_KEY = partial(env.text, "TOOLGATE_LEDGER_KEY")

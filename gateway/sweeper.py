@@ -9,10 +9,13 @@ import logging
 from datetime import UTC, datetime
 from typing import Any
 
+from django.conf import settings
+
 from approvals import decisions, notices
-from audit import recorder
+from approvals import erasure as approval_erasure
+from audit import recorder, retention
 from audit.recorder import Failure, Outcome
-from gateway import continuity
+from gateway import continuity, erasure
 from tenants import scoping
 from tenants.scoping import Scope, transaction
 from tools import hints
@@ -119,9 +122,13 @@ MONTHS_AHEAD = 3
 
 
 async def tidy() -> None:
-    """Hourly: partitions for the months ahead; idempotency keys of yesterday, expired sessions, old continuations."""
+    """Hourly: partitions for the months ahead; idempotency keys of yesterday, expired sessions, old continuations; the
+    payloads and the months that are not kept any longer."""
     await scoping.fetch("SELECT make_tool_call_partitions(%s)", [MONTHS_AHEAD], login="system")
     await scoping.fetch(_FORGET_KEYS, login="system")
     await scoping.fetch(_DROP_SESSIONS, login="system")
     await scoping.fetch(continuity.FORGET, [continuity.KEPT_DAYS], login="system")
     await notices.forget_old()
+    await retention.erase_old(erasure.copies)
+    if settings.TOOLGATE_KEEP_MONTHS:
+        await retention.drop_months(settings.TOOLGATE_KEEP_MONTHS, approval_erasure.erase_between)

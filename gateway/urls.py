@@ -8,10 +8,10 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from approvals import pages as approval_pages
 from approvals import rule_pages
-from audit import chart_pages, detail_pages, download_pages
+from audit import access_pages, chart_pages, detail_pages, download_pages
 from audit import pages as audit_pages
-from gateway import health, metrics, pages
-from gateway.api import approval_rules, approvals, chat, conversations, history, ledger, problems, tools
+from gateway import erasure_pages, health, metrics, pages
+from gateway.api import approval_rules, approvals, chat, conversations, erasures, history, ledger, problems, tools
 from tenants import pages as tenant_pages
 
 # Swagger UI sets styles on its own elements.
@@ -40,6 +40,8 @@ api = [
     path("approval-rules/", approval_rules.RuleListView.as_view()),
     path("approval-rules/dry-run/", approval_rules.RuleDryRunView.as_view()),
     path("approval-rules/<uuid:id>/", approval_rules.RuleDetailView.as_view()),
+    path("erasures/", erasures.ErasureListView.as_view()),
+    path("tenant/", erasures.TenantView.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", pages.chat, name="chat"),
@@ -47,6 +49,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/live/", audit_pages.live, name="history-live"),
     path("history/charts/", chart_pages.history_charts, name="history-charts"),
     path("history/export.<str:form>", download_pages.export, name="history-export"),
+    path("history/access/", access_pages.access, name="history-access"),
+    path("history/<uuid:call_id>/erase/", erasure_pages.erase_call, name="erase-call"),
     path("history/<uuid:call_id>/", detail_pages.detail, name="history-detail"),
     path("approvals/", include(approval_pages.urlpatterns)),
     path("approvals/rules/", include(rule_pages.urlpatterns)),

@@ -3,11 +3,16 @@
 import uuid
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import generics
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from gateway import erasure
 from gateway.api import serializers
 from gateway.api.pagination import Pages
 from gateway.api.schema import ProblemSchema
@@ -54,8 +59,17 @@ class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIVi
 
     http_method_names = ["get", "patch", "delete", "head", "options"]
 
+    @extend_schema(parameters=[OpenApiParameter("erase", bool, description="Erase its calls' payloads, too.")])
+    def delete(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Delete a conversation with its messages and runs; its tool calls stay in the audit log as they are, or with
+        `?erase=true` without their payloads."""
+        return super().delete(request, *args, **kwargs)
+
     def perform_destroy(self, instance: Conversation) -> None:
-        """Its messages and runs go with it, its tool calls stay in the audit log; not while a run is open."""
+        """Not while a run is open."""
+        if self.request.query_params.get("erase") == "true":
+            async_to_sync(erasure.ask)(self.principal, "conversation", instance.id)
+            return
         if instance.runs.filter(status__in=Run.OPEN).exists():
             raise ConversationBusy
         instance.delete()
