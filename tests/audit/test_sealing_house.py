@@ -1,0 +1,169 @@
+"""A running Toolgate seals by itself, whoever is killed, and only its worker sees the key."""
+
+import errno
+import os
+import random
+import signal
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from audit import merkle
+from audit.leaves import leaf_hash
+from audit.notes import Checkpoint, Signer, Verifier, open_note
+from gateway.embedded import commands, configuration
+from tests.faults.house import House
+from tests.stack import Stack, free_port
+
+CALL = "call: list_tasks"
+# Processes are started again and again.
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[House]:
+    """A Toolgate with beat."""
+    with House() as standing:
+        yield standing
+
+
+def _directory(house: House) -> Path:
+    return Path(house.environment["TOOLGATE_DATA_DIR"])
+
+
+def _sealed(house: House) -> bool:
+    """Whether something is in the log and nothing waits."""
+    [found] = house.rows(
+        "SELECT count(*) FILTER (WHERE leaf_index IS NULL) AS waiting, count(leaf_index) AS sealed FROM ledger_entries"
+    )
+    return bool(found["sealed"] and not found["waiting"])
+
+
+def _check_the_log(house: House) -> list[Checkpoint]:
+    """Every entry is there once, and every head is of this tree; the heads."""
+    entries = house.rows("SELECT * FROM ledger_entries ORDER BY leaf_index")
+    assert [entry["leaf_index"] for entry in entries] == list(range(len(entries)))
+    hashes = [leaf_hash(entry) for entry in entries]
+    verifiers = [Verifier.from_text(row["vkey"]) for row in house.rows("SELECT vkey FROM ledger_keys")]
+    notes = [row["note"] for row in house.rows("SELECT note FROM ledger_checkpoints ORDER BY id")]
+    heads = [Checkpoint.parse(open_note(note, verifiers)) for note in notes]
+    for head in heads:
+        assert head.root == merkle.root(hashes[: head.size])
+    assert heads[-1].size == len(entries)
+    file = _directory(house) / "checkpoints.jsonl"
+    written = house.wait_for(lambda: (lines := file.read_bytes().splitlines())[len(notes) - 1 :] and lines)
+    assert [orjson.loads(line)["note"] for line in written] == notes
+    counted = house.rows("SELECT coalesce(sum(calls), 0) AS calls FROM tool_call_counts WHERE user_id IS NULL")
+    settled = house.rows("SELECT count(*) AS calls FROM ledger_entries WHERE kind = 'settled'")
+    assert counted[0]["calls"] == settled[0]["calls"]
+    return heads
+
+
+def _metrics(house: House) -> dict[str, float]:
+    with urllib.request.urlopen(f"{house.stack.url}/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("toolgate_ledger")}
+
+
+def test_what_a_chat_did_is_in_the_log_seconds_later(house: House) -> None:
+    assert house.stack.chat(house.alice, CALL).status_code == 200
+    house.wait_for(lambda: _sealed(house))
+    heads = _check_the_log(house)
+    assert _metrics(house) == {
+        "toolgate_ledger_unsealed_entries": 0,
+        "toolgate_ledger_unsealed_age_seconds": 0,
+        "toolgate_ledger_log_size": heads[-1].size,
+        "toolgate_ledger_sealing_refused": 0,
+    }
+
+
+def test_whoever_is_killed_everything_is_sealed_once(house: House) -> None:
+    dice = random.Random(11)
+    with ThreadPoolExecutor(4) as threads:
+        answers = [threads.submit(house.stack.chat, house.alice, CALL, timeout=120) for _ in range(40)]
+        for _ in range(4):
+            before = house.rows("SELECT count(*) AS n FROM ledger_checkpoints")[0]["n"]
+            house.wait_for(
+                lambda before=before: (
+                    house.rows("SELECT count(*) AS n FROM ledger_checkpoints")[0]["n"] > before
+                    or all(answer.done() for answer in answers)
+                )
+            )
+            house.restart("worker", dice.choice((signal.SIGKILL, signal.SIGTERM)))
+            house.restart("beat")
+        assert {answer.result().status_code for answer in answers} == {200}
+    house.wait_for(lambda: _sealed(house))
+    _check_the_log(house)
+
+
+def test_a_key_that_is_not_the_logs_is_an_alarm_until_it_is_put_right(house: House) -> None:
+    house.stack.chat(house.alice, CALL)
+    house.wait_for(lambda: _sealed(house))
+    heads = _check_the_log(house)
+    key = _directory(house) / "ledger.key"
+    own = key.read_text()
+    key.write_text(Signer.generate(heads[0].origin).to_text())
+    house.wait_for(lambda: _metrics(house)["toolgate_ledger_sealing_refused"] == 1)
+    assert house.stack.chat(house.alice, CALL).json()["status"] == "completed"
+    figures = house.wait_for(lambda: (found := _metrics(house))["toolgate_ledger_unsealed_age_seconds"] > 1 and found)
+    assert figures["toolgate_ledger_unsealed_entries"] >= 2
+    assert "sealing refused" in house.stack.log("worker")
+    assert own.strip() not in house.stack.log("worker")
+    key.write_text(own)
+    house.wait_for(lambda: _sealed(house) and not _metrics(house)["toolgate_ledger_sealing_refused"])
+    _check_the_log(house)
+
+
+# --- who reads the private key ---------------------------------------------------------------------------------------
+def test_only_the_workers_environment_has_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLGATE_LEDGER_KEY", "the key")
+    monkeypatch.setenv("TOOLGATE_LEDGER_KEY_FILE", "its file")
+    given = commands.processes(configuration.read(), {}, 0)
+    given.append(commands.preparation(configuration.read(), {}))
+    holders = {each.name for each in given for name in each.environment if name.startswith("TOOLGATE_LEDGER_KEY")}
+    assert holders == {"worker"}
+    assert {each.name for each in given} == {"web", "worker", "beat", "setup"}
+
+
+def test_web_and_beat_never_open_the_key(house: House, tmp_path: Path) -> None:
+    # Whoever opens a pipe that nobody writes to is stuck there, and can be seen to be.
+    pipe, directory = tmp_path / "key", tmp_path / "data"
+    directory.mkdir()
+    for each in (pipe, directory / "ledger.key"):
+        os.mkfifo(each, 0o600)
+    (directory / "generated.json").write_bytes((_directory(house) / "generated.json").read_bytes())
+    elsewhere: dict[str, Any] = {"TOOLGATE_DATA_DIR": str(directory), "TOOLGATE_LEDGER_KEY_FILE": str(pipe)}
+    stack = Stack(**house.environment | elsewhere)
+    stack.port = free_port()
+    stack.url = f"http://127.0.0.1:{stack.port}"
+    try:
+        stack.start("web")
+        stack.start("beat")
+        house.wait_for(lambda: _answers(stack))
+        # The house's worker does what this web process asks for.
+        done = stack.chat(house.alice, CALL).json()
+        call = done["tool_calls"][0]["id"]
+        for path in ("/metrics", f"/api/v1/tool-calls/{call}/", f"/api/v1/tool-calls/{call}/receipt/", "/history/"):
+            assert stack.get(house.alice, path).status_code < 400
+        house.wait_for(lambda: (stack.logs / "beat").exists() or any(stack.logs.glob("beat*")))
+        for each in (pipe, directory / "ledger.key"):
+            with pytest.raises(OSError) as nobody:
+                os.open(each, os.O_WRONLY | os.O_NONBLOCK)
+            assert nobody.value.errno == errno.ENXIO
+        assert {name for name, process in stack.processes.items() if process.poll() is None} == {"web", "beat"}
+    finally:
+        for name in list(stack.processes):
+            stack.kill(name)
+
+
+def _answers(stack: Stack) -> bool:
+    try:
+        return httpx.get(f"{stack.url}/healthz", timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
