@@ -1,152 +1,124 @@
 """The audit log in the admin: to be read, and never to be changed from here."""
 
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model, Q, QuerySet
-from django.http import HttpRequest
-from django.utils.html import format_html
-from unfold.admin import ModelAdmin
-from unfold.contrib.filters.admin import DropdownFilter
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
 from unfold.decorators import display
-from unfold.paginator import InfinitePaginator
 
-from audit.calls import first_id_at
-from audit.filters import PERIODS, RECENT
-from audit.models import LedgerEntry, ToolCall
-from audit.templatetags.audit_text import pretty, status_words, took, visible
+from audit import admin_ledger, calls, filters, reads
+from audit.admin_base import ReadOnlyAdmin, json_sheet, sheet
+from audit.admin_filters import OutcomeFilter, PeriodFilter, ToolFilter
+from audit.models import Erasure, LedgerEntry, ToolCall
+from audit.templatetags.audit_text import gate_words, took, visible
+from audit.templatetags.history_tags import outcome_tone, outcome_words, sentence, spans
+from tenants.models import User
 
-LABELS = {"success": "success", "error": "danger", "awaiting_approval": "warning"}
+__all__ = ["ReadOnlyAdmin", "ToolCallAdmin", "admin_ledger"]
+
+LABELS = {"good": "success", "bad": "danger", "kept": "warning", "wait": "warning", "busy": "info"}
+GATE = '<tr><td class="pr-3">{}</td><td class="pr-3">{}</td><td>{}</td></tr>'
 # Columns that only a call's own page shows; a list of a hundred whole outputs would be megabytes.
-HEAVY = ["input", "input_raw", "output", "decision", "side_effects"]
-
-
-class ReadOnlyAdmin(ModelAdmin):
-    """Rows that nobody adds, changes or deletes; the table is never counted, whatever its size."""
-
-    paginator = InfinitePaginator
-    show_full_result_count = False
-    list_per_page = 50
-    actions = None
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Never."""
-        return False
-
-
-class ToolFilter(DropdownFilter):
-    """By tool; the choice is of the latest calls' tools, since naming all would read the whole table."""
-
-    title = "tool"
-    parameter_name = "tool"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The names among the latest calls."""
-        recent = set(ToolCall.objects.order_by("-id").values_list("tool_name", flat=True)[:RECENT])
-        return [(name, visible(name)[:64]) for name in sorted(recent)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
-        """The calls of that tool."""
-        name = self.value() or ""
-        if "\x00" in name:
-            # PostgreSQL has no such text.
-            return queryset.none()
-        return queryset.filter(tool_name=name) if name else queryset
-
-
-class PeriodFilter(DropdownFilter):
-    """By date, through the ids, which grow with time: only the partitions of the period are read."""
-
-    title = "date"
-    parameter_name = "period"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """The same periods as on the history page."""
-        return [(key, label) for key, (label, _) in PERIODS.items()]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
-        """The calls since then."""
-        period = PERIODS.get(self.value() or "")
-        return queryset.filter(id__gte=first_id_at(datetime.now(UTC) - period[1])) if period else queryset
-
-
-def _sheet(text: str) -> str:
-    return format_html('<pre class="whitespace-pre-wrap break-words font-mono text-xs">{}</pre>', text)
+HEAVY = ("input", "input_raw", "approved_input", "output", "decision", "resumed_decision", "side_effects")
 
 
 @admin.register(ToolCall)
 class ToolCallAdmin(ReadOnlyAdmin):
-    """Every call of every tenant, newest first."""
+    """Every call of every tenant, newest first; whoever looks is put on record."""
 
     list_display = ("created_at", "name", "state", "tenant", "user", "line", "duration")
     list_display_links = ("created_at", "name")
-    list_filter = ("tenant", ToolFilter, "status", "error_code", PeriodFilter)
+    list_filter = ("tenant", ToolFilter, OutcomeFilter, "error_code", PeriodFilter)
     list_filter_submit = True
     list_select_related = ("tenant", "user")
-    search_fields = ("id", "tool_name", "user__username", "error_message")
-    search_help_text = "A call's or run's id, or words in the tool's name, the username or the error"
+    search_fields = ("id",)
+    search_help_text = "A call's or run's id, a username, or words in the tool's name, the result or the error"
     ordering = ("-id",)
+    sortable_by = ()
     fieldsets = (
-        (None, {"fields": ["id", "name", "outcome", "tier", "tenant", "user", "line"]}),
-        ("Arguments and output", {"fields": ["arguments", "result", "effects"]}),
+        (None, {"fields": ["id", "name", "outcome", "line", "erasure", "tier", "tenant", "user"]}),
+        ("Arguments and output", {"fields": ["arguments", "approved_arguments", "result", "effects"]}),
         ("Error", {"fields": ["error_code", "error", "error_field"]}),
-        ("Gates", {"fields": ["gates"]}),
-        ("Time", {"fields": ["created_at", "queued_at", "started_at", "finished_at", "duration", "attempt", "fence"]}),
-        ("Place", {"fields": ["conversation_id", "run_id", "message_id", "turn", "position"]}),
-        ("Hashes", {"fields": ["params_hash", "output_hash"]}),
+        ("Gates and approval", {"fields": ["gates", "approval", "gates_again"]}),
+        ("Time", {"fields": ["created_at", "queued_at", "started_at", "finished_at", "times", "attempt", "fence"]}),
+        ("Place", {"fields": ["conversation_id", "run", "message_id", "turn", "position"]}),
+        ("Receipt", {"fields": ["params_hash", "approved_params_hash", "output_hash", "seal"]}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ToolCall]:
         """Never the key of the commitments, and the payload only on a call's own page."""
-        calls: QuerySet[ToolCall] = super().get_queryset(request).defer("row_key")
+        found: QuerySet[ToolCall] = filters.marked_erased(super().get_queryset(request)).defer("row_key")
         match = request.resolver_match
-        return calls.defer(*HEAVY) if match and match.url_name == "audit_toolcall_changelist" else calls
+        return found.defer("row_key", *HEAVY) if match and match.url_name == "audit_toolcall_changelist" else found
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ToolCall], search_term: str
     ) -> tuple[QuerySet[ToolCall], bool]:
-        """An id is looked up; anything else is searched for as it stands."""
+        """An id or a username is looked up; anything else is searched for as it stands."""
         words = search_term.strip()
         if not words or "\x00" in words:
             return queryset.none() if words else queryset, False
         try:
             identity = uuid.UUID(words)
         except ValueError:
-            found = (
-                Q(tool_name__icontains=words) | Q(user__username__icontains=words) | Q(error_message__icontains=words)
-            )
-            return queryset.filter(found), False
+            person = User.objects.filter(username=words).values_list("id", flat=True).first()
+            wanted = calls.Filters(user=person) if person else calls.Filters(words=words)
+            return calls.narrowed(queryset, wanted), False
         return queryset.filter(Q(id=identity) | Q(run_id=identity)), False
 
-    @admin.display(description="tool", ordering="tool_name")
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list; that it was shown is on record before it is rendered."""
+        response: HttpResponse = super().changelist_view(request, extra_context)
+        shown = getattr(response, "context_data", None) or {}
+        if "cl" in shown:
+            reads.of_calls(
+                reader_id=_reader(request),
+                calls=shown["cl"].result_list,
+                action=reads.Action.LIST,
+                via="admin",
+                filters=request.GET.dict(),
+            )
+        return response
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """One call; that it was shown is on record before it is rendered."""
+        response: HttpResponse = super().changeform_view(request, object_id, form_url, extra_context)
+        call = (getattr(response, "context_data", None) or {}).get("original")
+        if call is not None:
+            reads.of_calls(
+                reader_id=_reader(request), calls=[call], action=reads.Action.DETAIL, via="admin", call_id=call.id
+            )
+        return response
+
+    @admin.display(description="tool")
     def name(self, call: ToolCall) -> str:
         """The tool's name, as it was asked for."""
         return visible(call.tool_name)[:80]
 
-    @display(description="status", label=LABELS)  # type: ignore[untyped-decorator]
+    @display(description="outcome", label=LABELS)  # type: ignore[untyped-decorator]
     def state(self, call: ToolCall) -> tuple[str, str]:
-        """The status, or the kind of error."""
-        return call.status, status_words(call)
+        """The outcome in words, with its colour."""
+        return outcome_tone(call), outcome_words(call)
 
-    @admin.display(description="status")
+    @admin.display(description="outcome")
     def outcome(self, call: ToolCall) -> str:
-        """The status in words."""
-        return status_words(call)
+        """The outcome in words."""
+        return outcome_words(call)
 
-    @admin.display(description="display")
+    @admin.display(description="what happened")
     def line(self, call: ToolCall) -> str:
         """The call's one line for people."""
-        return visible(call.display or call.error_message or "")[:120]
+        return sentence(call)
 
     @admin.display(description="took")
     def duration(self, call: ToolCall) -> str:
@@ -155,54 +127,94 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="error message")
     def error(self, call: ToolCall) -> str:
-        """The whole message."""
-        return visible(call.error_message)
+        """The message."""
+        return sheet(call.error_message or "")
 
     @admin.display(description="arguments")
     def arguments(self, call: ToolCall) -> str:
         """The arguments as JSON, or as they came when they were none."""
-        return _sheet(visible(call.input_raw) if call.input_raw is not None else pretty(call.input))
+        return sheet(call.input_raw) if call.input_raw is not None else json_sheet(call.input)
+
+    @admin.display(description="arguments, as an approver changed them")
+    def approved_arguments(self, call: ToolCall) -> str:
+        """What ran instead."""
+        return "" if call.approved_input is None else json_sheet(call.approved_input)
 
     @admin.display(description="output")
     def result(self, call: ToolCall) -> str:
         """The output as JSON."""
-        return _sheet(pretty(call.output))
+        return json_sheet(call.output)
 
     @admin.display(description="made or changed")
     def effects(self, call: ToolCall) -> str:
         """The side effects as JSON."""
-        return _sheet(pretty(call.side_effects))
+        return json_sheet(call.side_effects)
 
-    @admin.display(description="answers")
+    @admin.display(description="what the gates said")
     def gates(self, call: ToolCall) -> str:
-        """Each gate's answer, in order, as JSON."""
-        return _sheet(pretty(call.decision))
+        """Each gate's answer, in order."""
+        return _gates(call.decision)
 
+    @admin.display(description="what they said when it went on")
+    def gates_again(self, call: ToolCall) -> str:
+        """Each gate's answer after the approval."""
+        return _gates(call.resumed_decision or [])
 
-@admin.register(LedgerEntry)
-class LedgerEntryAdmin(ReadOnlyAdmin):
-    """The ledger as it was appended to."""
+    @admin.display(description="approval")
+    def approval(self, call: ToolCall) -> str:
+        """The request that it waits or waited for."""
+        if call.approval_id is None:
+            return "None was needed."
+        address = reverse("admin:approvals_approvalrequest_change", args=[call.approval_id])
+        return format_html('<a class="underline" href="{}">Who decided, when and why</a>', address)
 
-    list_display = ("seq", "created_at", "kind", "tenant", "call_id")
-    list_filter = ("tenant", "kind")
-    list_select_related = ("tenant",)
-    search_fields = ("call_id",)
-    search_help_text = "A call's id"
-    ordering = ("-seq",)
-    fields = ("seq", "created_at", "kind", "version", "tenant", "call_id", "commitment_hex")
+    @admin.display(description="where the time went")
+    def times(self, call: ToolCall) -> str:
+        """Waiting, in the queue, running; and what the tool itself took."""
+        parts = [f"{part.words}: {part.took}" for part in spans(call)]
+        return ", ".join([*parts, f"the tool took {took(call.execution_time_ms)}"] if call.started_at else parts)
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[LedgerEntry], search_term: str
-    ) -> tuple[QuerySet[LedgerEntry], bool]:
-        """The entries of the call with that id."""
-        if not search_term.strip():
-            return queryset, False
+    @admin.display(description="run")
+    def run(self, call: ToolCall) -> str:
+        """The run's id, and its timeline."""
         try:
-            return queryset.filter(call_id=uuid.UUID(search_term.strip())), False
-        except ValueError:
-            return queryset.none(), False
+            address = reverse("run-timeline", args=[call.run_id])
+        except NoReverseMatch:
+            return str(call.run_id)
+        return format_html('{} <a class="underline" href="{}">Timeline</a>', call.run_id, address)
 
-    @admin.display(description="commitment")
-    def commitment_hex(self, entry: LedgerEntry) -> str:
-        """The HMAC-SHA-256, in hex."""
-        return bytes(entry.commitment).hex()
+    @admin.display(description="seal")
+    def seal(self, call: ToolCall) -> str:
+        """How far its entries are in the signed log."""
+        entries = LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id).order_by("seq")
+        return (
+            format_html_join("", "<div>{}: {}</div>", ((each.kind, _place(each)) for each in entries))
+            or "The ledger says nothing of this call."
+        )
+
+    @admin.display(description="erased")
+    def erasure(self, call: ToolCall) -> str:
+        """By which erasure its payload went."""
+        entry = LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id, kind="erased").last()
+        erased_by = entry.record_id if entry else None
+        found = Erasure.objects.filter(id=erased_by).select_related("actor").first() if erased_by else None
+        if found is None:
+            return "Yes" if call.erased else "No"  # type: ignore[attr-defined]
+        by = found.actor.username if found.actor else "retention"
+        return f"{found.created_at:%Y-%m-%d %H:%M} UTC, {found.scope}, by {by}"
+
+
+def _gates(answers: list[dict[str, Any]]) -> str:
+    rows = (
+        ("✓" if answer.get("ok") else "✗", gate_words(answer), visible(str(answer.get("log") or "")[:1000]))
+        for answer in answers
+    )
+    return format_html('<table class="text-sm">{}</table>', format_html_join("", GATE, rows))
+
+
+def _place(entry: LedgerEntry) -> str:
+    return "not sealed yet" if entry.leaf_index is None else f"entry {entry.leaf_index} of the log"
+
+
+def _reader(request: HttpRequest) -> uuid.UUID:
+    return uuid.UUID(str(request.user.pk))

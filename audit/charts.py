@@ -58,7 +58,7 @@ class Counts:
     def p95_ms(self) -> int | None:
         """About how long 95 of 100 calls took at most, from the histogram; None when none was timed.
 
-        Where the slowest lie beyond its last bound it is that bound.
+        Between two bounds it is estimated; beyond the last it is that bound.
         """
         wanted, passed, below = SHARE * self.timed, 0, 0
         if not self.timed:
@@ -69,11 +69,6 @@ class Counts:
                 return round(below + (bound - below) * (wanted - passed) / within)
             passed, below = passed + within, bound
         return below
-
-    @property
-    def is_beyond(self) -> bool:
-        """Whether `p95_ms` is only the histogram's last bound."""
-        return bool(self.timed) and self.timed - self.sums.get(LONGER, 0) < SHARE * self.timed
 
 
 @dataclass(frozen=True, slots=True)

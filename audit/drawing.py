@@ -34,6 +34,15 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A line as SVG paths: its stretches, and the points that stand alone."""
+
+    kind: str
+    path: str
+    dots: str
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """Bars or lines under a scale from 0 to `top`, which stands at the picture's upper edge, and labels below."""
 
@@ -41,7 +50,7 @@ class Picture:
     half: str
     labels: list[str]
     bars: list[Bar]
-    lines: dict[str, str]
+    lines: list[Line]
 
 
 def calls(charts: Charts) -> Picture:
@@ -58,7 +67,7 @@ def calls(charts: Charts) -> Picture:
                 pieces.append(Piece(kind, round(at, 2), round(height, 2)))
         left = index * place + place * (1 - FILL) / 2
         bars.append(Bar(round(left, 2), round(place * FILL, 2), in_words(start, counts, charts.by_hour), pieces))
-    return Picture(f"{top:,}", f"{top / 2:,g}", _labels(charts), bars, {})
+    return Picture(f"{top:,}", f"{top / 2:,g}", _labels(charts), bars, [])
 
 
 def latency(charts: Charts) -> Picture | None:
@@ -66,9 +75,9 @@ def latency(charts: Charts) -> Picture | None:
     if not charts.whole.timed:
         return None
     top = _top(max(max(counts.p95_ms or 0, counts.mean_ms or 0) for _, counts in charts.over_time))
-    lines = {
-        name: _line([getattr(counts, f"{name}_ms") for _, counts in charts.over_time], top) for name in ("p95", "mean")
-    }
+    lines = [
+        _line(kind, [getattr(counts, f"{kind}_ms") for _, counts in charts.over_time], top) for kind in ("p95", "mean")
+    ]
     return Picture(took(top), took(top // 2), _labels(charts), [], lines)
 
 
@@ -90,18 +99,20 @@ def _labels(charts: Charts) -> list[str]:
     return [moment(times[at], charts.by_hour) for at in (0, len(times) // 2, len(times) - 1)]
 
 
-def _line(values: Sequence[int | None], top: int) -> str:
-    """An SVG path through the middles of the places; where there is no value it breaks off."""
-    place, path, pen_is_down = WIDTH / len(values), [], False
-    for index, value in enumerate(values):
-        if value is None:
-            pen_is_down = False
-            continue
-        point = f"{round((index + 0.5) * place, 2)} {round(HEIGHT - HEIGHT * value / top, 2)}"
-        # A point that stands alone is drawn as a dot: a line of no length with round ends.
-        path.append(f"L{point}" if pen_is_down else f"M{point}h0")
-        pen_is_down = True
-    return "".join(path)
+def _line(kind: str, values: Sequence[int | None], top: int) -> Line:
+    """Through the middles of the places; where there is no value it breaks off."""
+    place = WIDTH / len(values)
+    points = [
+        None if value is None else f"{round((index + 0.5) * place, 2)} {round(HEIGHT - HEIGHT * value / top, 2)}"
+        for index, value in enumerate(values)
+    ]
+    path, dots = "", ""
+    for before, point, after in zip([None, *points], points, [*points[1:], None], strict=False):
+        if point is not None:
+            path += f"L{point}" if before is not None else f"M{point}"
+            # A line of no length with round ends is a dot.
+            dots += f"M{point}h0" if before is None and after is None else ""
+    return Line(kind, path, dots)
 
 
 def _top(most: int) -> int:

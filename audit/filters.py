@@ -98,6 +98,12 @@ class Chosen:
         """The query of the list from a place on."""
         return urlencode(self.values | place)
 
+    @property
+    def status(self) -> str | None:
+        """The status that `audit.calls` knows; None where `narrowed` says more."""
+        given = self.values.get("status")
+        return None if given in _OF_OUTCOME else given
+
     def filters(self, principal: Principal) -> calls.Filters:
         """What `audit.calls` is asked for; only those who see the tenant's history may name a person."""
         values = self.values
@@ -106,11 +112,10 @@ class Chosen:
         if "period" in values:
             start = datetime.now(UTC) - PERIODS[values["period"]][1]
             since = max(since, start) if since else start
-        status = values.get("status")
         return calls.Filters(
             user=values.get("user") if principal.sees_whole_history else None,
             tool=values.get("tool"),
-            status=None if status in _OF_OUTCOME else status,
+            status=self.status,
             error_code=values.get("error"),
             conversation_id=values.get("conversation"),
             run_id=values.get("run"),

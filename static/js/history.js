@@ -52,6 +52,13 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const [name, value] of [...parameters.entries()]) if (value === "") parameters.delete(name);
 });
 
+// On a phone the fields would push the list out of sight.
+const fold = document.querySelector(".filters .fold");
+if (fold) {
+  fold.hidden = false;
+  fold.addEventListener("click", () => fold.setAttribute("aria-expanded", String(fold.getAttribute("aria-expanded") !== "true")));
+}
+
 // --- what went wrong -----------------------------------------------------------------------------------------------
 
 // A session that has ended answers with the log-in page, which belongs in the window and not in the list.

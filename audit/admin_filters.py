@@ -1,0 +1,65 @@
+"""How operators narrow the list of calls."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.contrib.filters.admin import DropdownFilter
+
+from audit import calls
+from audit.filters import OUTCOMES, PERIODS, RECENT, Chosen
+from audit.models import ToolCall
+from audit.templatetags.audit_text import visible
+
+
+class ToolFilter(DropdownFilter):
+    """By tool; the choice is of the latest calls' tools, since naming all would read the whole table."""
+
+    title = "tool"
+    parameter_name = "tool"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The names among the latest calls."""
+        recent = set(ToolCall.objects.order_by("-id").values_list("tool_name", flat=True)[:RECENT])
+        return [(name, visible(name)[:64]) for name in sorted(recent)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+        """The calls of that tool."""
+        return calls.narrowed(queryset, calls.Filters(tool=self.value() or None))
+
+
+class OutcomeFilter(DropdownFilter):
+    """By outcome, in the words of the history page."""
+
+    title = "outcome"
+    parameter_name = "outcome"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The same outcomes as on the history page."""
+        return OUTCOMES[1:]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+        """The calls that ended so."""
+        value = self.value() or ""
+        if value not in dict(OUTCOMES[1:]):
+            return queryset
+        chosen = Chosen({"status": value})
+        return calls.narrowed(chosen.narrowed(queryset), calls.Filters(status=chosen.status))
+
+
+class PeriodFilter(DropdownFilter):
+    """By date, through the ids, which grow with time: only the partitions of the period are read."""
+
+    title = "date"
+    parameter_name = "period"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The same periods as on the history page."""
+        return [(key, label) for key, (label, _) in PERIODS.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+        """The calls since then."""
+        period = PERIODS.get(self.value() or "")
+        since = datetime.now(UTC) - period[1] if period else None
+        return calls.narrowed(queryset, calls.Filters(since=since))
