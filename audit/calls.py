@@ -2,31 +2,44 @@
 
 Nothing here counts: a page is read from where the one before it ended, however long the list. Ids grow with time, so a
 time bounds the ids, and with them the partitions that are read.
+
+Words are searched for by `search_tool_calls` in the database (audit/migrations/0004_search.py): a call is found when it
+has all of them in its tool's name, its line for people, its error's message or the beginning of its arguments. Letters
+and digits make words, whatever their case; the last word may be the beginning of one.
 """
 
+import json
+import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from django.db import connections
 from django.db.models import Q, QuerySet
 
 from audit.models import FINAL, Status, ToolCall
 from tenants.models import User
 from tenants.principal import Principal
 
-# The status that a list may be narrowed by beside a call's own: under way, and not waiting for a human.
-IN_PROGRESS = "in_progress"
+# What a list may be narrowed to beside a call's own status: under way and not waiting for a human; ended while it ran,
+# and before it did; without its payload.
+IN_PROGRESS, FAILED, REFUSED, ERASED = "in_progress", "failed", "refused", "erased"
 # An id is made a moment before its row, perhaps by another machine's clock.
 SLACK = timedelta(minutes=1)
+LONGEST_WORDS = 200
+_LOWEST, _HIGHEST = uuid.UUID(int=0), uuid.UUID(int=(1 << 128) - 1)
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_UNDER_WAY = [Status.PROPOSED.value, Status.QUEUED.value, Status.CLAIMED.value, Status.RUNNING.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What a list is narrowed by; what is None narrows nothing.
 
-    `status` is a call's status or IN_PROGRESS, `user` an id or a username, `since` and `until` (exclusive) are times of
-    creation, `words` is free text.
+    `status` is a call's status, IN_PROGRESS, FAILED, REFUSED or ERASED; `user` an id or a username; `since` and `until`
+    (exclusive) are times of creation; `words` is free text.
     """
 
     tenant_id: uuid.UUID | None = None
@@ -39,6 +52,12 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     words: str | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether its texts are any that PostgreSQL can hold."""
+        texts = (self.tool, self.status, self.error_code, self.user, self.words)
+        return not any(isinstance(text, str) and _NO_TEXT.search(text) for text in texts)
 
 
 def visible(principal: Principal, calls: QuerySet[ToolCall] | None = None) -> QuerySet[ToolCall]:
@@ -68,13 +87,22 @@ def page(
     these oldest first. Ask for one more than is shown, to know whether there is more. `calls` says what is read of
     each: `ToolCall.objects.only(…)`.
     """
-    readable = visible(principal, calls) if principal else ToolCall.objects.all() if calls is None else calls
-    found = narrowed(readable, filters).order_by("id" if after is not None else "-id")
-    if before is not None:
-        found = found.filter(id__lt=before)
+    calls = ToolCall.objects.all() if calls is None else calls
+    if _is_searched_for(principal, filters):
+        ids = found(principal, filters, limit=limit, before=before, after=after)
+        whole = {call.id: call for call in (visible(principal, calls) if principal else calls).filter(id__in=ids)}
+        return [whole[each] for each in ids if each in whole]
+    listed = narrowed(visible(principal, calls) if principal else calls, filters)
     if after is not None:
-        found = found.filter(id__gt=after)
-    return list(found[:limit])
+        return list(listed.filter(id__gt=after).order_by("id")[:limit])
+    if before is not None:
+        listed = listed.filter(id__lt=before)
+    # Nearly every page is full before the month before last is touched.
+    recently = _recently(before)
+    rows = list(listed.filter(id__gte=recently).order_by("-id")[:limit])
+    if len(rows) < limit and (filters.since is None or first_id_at(_moved(filters.since, -SLACK)) < recently):
+        rows += listed.filter(id__lt=recently).order_by("-id")[: limit - len(rows)]
+    return rows
 
 
 def each(
@@ -82,18 +110,16 @@ def each(
 ) -> Iterator[ToolCall]:
     """Every call of a list, newest first, read `batch` at a time, so that memory does not grow with the list."""
     before: uuid.UUID | None = None
-    while found := page(principal, filters, limit=batch, before=before, calls=calls):
-        yield from found
-        if len(found) < batch:
+    while rows := page(principal, filters, limit=batch, before=before, calls=calls):
+        yield from rows
+        if len(rows) < batch:
             return
-        before = found[-1].id
+        before = rows[-1].id
 
 
 def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
-    """The calls that the filters leave over."""
-    texts = (filters.tool, filters.status, filters.error_code, filters.user, filters.words)
-    if any(isinstance(text, str) and "\x00" in text for text in texts):
-        # PostgreSQL has no such text.
+    """The calls that the filters leave over, words left aside: those are for `page`, `each` and `found`."""
+    if not filters.is_possible:
         return calls.none()
     equal = {
         "tenant_id": filters.tenant_id,
@@ -103,10 +129,8 @@ def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
         "run_id": filters.run_id,
     }
     calls = calls.filter(**{column: value for column, value in equal.items() if value is not None})
-    if filters.status == IN_PROGRESS:
-        calls = calls.exclude(status__in=[*FINAL, Status.AWAITING_APPROVAL])
-    elif filters.status is not None:
-        calls = calls.filter(status=filters.status)
+    if filters.status is not None:
+        calls = calls.filter(_of_status(filters.status))
     if filters.since is not None:
         calls = calls.filter(created_at__gte=_in_utc(filters.since), id__gte=first_id_at(_moved(filters.since, -SLACK)))
     if filters.until is not None:
@@ -114,12 +138,90 @@ def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
     if filters.user is not None:
         user_id = _user_id(filters.user)
         calls = calls.filter(user_id=user_id) if user_id else calls.none()
-    if filters.words is not None:
-        words = filters.words
-        calls = calls.filter(
-            Q(tool_name__icontains=words) | Q(display__icontains=words) | Q(error_message__icontains=words)
-        )
     return calls
+
+
+def found(
+    principal: Principal | None,
+    filters: Filters,
+    *,
+    limit: int,
+    before: uuid.UUID | None = None,
+    after: uuid.UUID | None = None,
+) -> list[uuid.UUID]:
+    """The ids of the calls of a page, in its order, by the index of words.
+
+    At least one of words, tenant, user, tool and error code is given; words without a letter or digit find nothing.
+    """
+    user_id = _user_id(filters.user) if filters.user is not None else None
+    tenant_id = filters.tenant_id
+    if not filters.is_possible or (filters.user is not None and user_id is None):
+        return []
+    if principal is not None:
+        if tenant_id not in (None, principal.tenant_id):
+            return []
+        if not principal.sees_whole_history:
+            if user_id not in (None, principal.user_id):
+                return []
+            user_id = principal.user_id
+        tenant_id = principal.tenant_id
+    low, high = _LOWEST if after is None else uuid.UUID(int=after.int + 1), before or _HIGHEST
+    given: dict[str, Any] = {
+        "words": None if filters.words is None else filters.words[:LONGEST_WORDS],
+        "tenant_id": tenant_id,
+        "user_id": user_id,
+        "tool_name": filters.tool,
+        "error_code": filters.error_code,
+        "conversation_id": filters.conversation_id,
+        "run_id": filters.run_id,
+    }
+    if filters.status is not None:
+        given |= _STATUSES.get(filters.status, {"statuses": [filters.status]})
+    if filters.since is not None:
+        given["since"] = _in_utc(filters.since).isoformat()
+        low = max(low, first_id_at(_moved(filters.since, -SLACK)))
+    if filters.until is not None:
+        given["until"] = _in_utc(filters.until).isoformat()
+        high = min(high, first_id_at(_moved(filters.until, SLACK)))
+    text = json.dumps({name: value for name, value in given.items() if value is not None}, default=str)
+    # Only the operator's login may look beyond the tenant that the transaction has set.
+    function = "search_tool_calls" if principal is None else "find_tool_calls"
+    with connections[ToolCall.objects.db].cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {function}(%s, %s, %s, %s, %s)", [text, low, high, after is None, limit])
+        return [row[0] for row in cursor.fetchall()]
+
+
+_STATUSES: dict[str, dict[str, Any]] = {
+    IN_PROGRESS: {"statuses": _UNDER_WAY},
+    FAILED: {"statuses": [Status.ERROR.value], "ran": True},
+    REFUSED: {"statuses": [Status.ERROR.value], "ran": False},
+    ERASED: {"statuses": sorted(FINAL), "erased": True},
+}
+
+
+def _of_status(status: str) -> Q:
+    asked = _STATUSES.get(status)
+    if asked is None:
+        return Q(status=status)
+    wanted = Q(status__in=asked["statuses"]) if len(asked["statuses"]) > 1 else Q(status=asked["statuses"][0])
+    if "ran" in asked:
+        wanted &= Q(started_at__isnull=not asked["ran"])
+    return wanted & Q(row_key__isnull=True) if "erased" in asked else wanted
+
+
+def _is_searched_for(principal: Principal | None, filters: Filters) -> bool:
+    """Whether no other index serves the list: words, or a tool or an error in the calls of every tenant."""
+    everywhere = principal is None and filters.tenant_id is None and filters.run_id is None
+    return filters.words is not None or (everywhere and (filters.tool is not None or filters.error_code is not None))
+
+
+def _recently(before: uuid.UUID | None) -> uuid.UUID:
+    """The first id of the month before the one where a page begins."""
+    moment = datetime.now(UTC)
+    if before is not None and before < first_id_at(moment):
+        moment = datetime.fromtimestamp((before.int >> 80) / 1000, UTC)
+    last_of_previous = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    return first_id_at(last_of_previous.replace(day=1))
 
 
 def _user_id(user: uuid.UUID | str) -> uuid.UUID | None:

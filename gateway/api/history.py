@@ -1,78 +1,88 @@
 """The tool history over REST: `/api/v1/tool-calls/`."""
 
 import uuid
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 import django_filters
-from django.db.models import Case, F, JSONField, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.core.exceptions import ValidationError
+from django.db.models import Case, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit import reads, receipts
+from audit import calls, reads, receipts
 from audit.models import ToolCall
 from gateway.api import ledger_serializers, serializers
 from gateway.api.schema import ProblemSchema
 from tenants.models import User
+from tenants.principal import Principal
 from tenants.views import WithinTenant
 
 LISTED_OUTPUT_BYTES = 16_384
-# An id is made a moment before its row, perhaps by another machine's clock.
-SLACK_MILLISECONDS = 60_000
+
+
+class Listed:
+    """A list of `audit.calls` as cursor pagination asks for a queryset: ordered, filtered by its cursor, and sliced."""
+
+    def __init__(self, principal: Principal, filters: calls.Filters, of: QuerySet[ToolCall]) -> None:
+        self._principal, self._filters, self._of = principal, filters, of
+        self._oldest_first = False
+        self._place: dict[str, uuid.UUID] = {}
+
+    def order_by(self, ordering: str) -> Self:
+        """By id, in either direction."""
+        self._oldest_first = not ordering.startswith("-")
+        return self
+
+    def filter(self, **place: str) -> Self:
+        """From the id of a cursor on; ValidationError when it is none."""
+        (name, value), *_ = place.items()
+        try:
+            self._place = {"after" if name == "id__gt" else "before": uuid.UUID(value)}
+        except ValueError:
+            raise ValidationError("no id") from None
+        return self
+
+    def __getitem__(self, part: slice) -> list[ToolCall]:
+        place = self._place or ({"after": uuid.UUID(int=0)} if self._oldest_first else {})
+        return calls.page(self._principal, self._filters, limit=part.stop, calls=self._of, **place)[part.start :]
 
 
 class ToolCallFilter(FilterSet):
     """`?tool=&status=&error_code=&conversation=&run=&since=&until=&user=&q=`."""
 
-    tool = django_filters.CharFilter("tool_name")
-    status = django_filters.CharFilter("status")
-    error_code = django_filters.CharFilter("error_code")
-    conversation = django_filters.UUIDFilter("conversation_id")
-    run = django_filters.UUIDFilter("run_id")
-    since = django_filters.IsoDateTimeFilter(method="filter_since")
-    until = django_filters.IsoDateTimeFilter(method="filter_until")
-    user = django_filters.CharFilter(method="filter_user")
-    q = django_filters.CharFilter(method="filter_q")
+    tool = django_filters.CharFilter()
+    status = django_filters.CharFilter()
+    error_code = django_filters.CharFilter()
+    conversation = django_filters.UUIDFilter()
+    run = django_filters.UUIDFilter()
+    since = django_filters.IsoDateTimeFilter()
+    until = django_filters.IsoDateTimeFilter()
+    user = django_filters.CharFilter()
+    q = django_filters.CharFilter()
 
     class Meta:
         model = ToolCall
         fields: list[str] = []
 
-    def filter_since(self, calls: QuerySet[ToolCall], name: str, value: datetime) -> QuerySet[ToolCall]:
-        """Since a time; the id, which grows with time, lets PostgreSQL leave older partitions alone."""
-        milliseconds = max(0, int(value.timestamp() * 1000) - SLACK_MILLISECONDS)
-        return calls.filter(
-            created_at__gte=_in_utc(value), id__gte=uuid.UUID(int=min(milliseconds, (1 << 48) - 1) << 80)
+    def filter_queryset(self, queryset: QuerySet[ToolCall]) -> Any:
+        """What was asked for, as `audit.calls` is asked."""
+        given = {name: value or None for name, value in self.form.cleaned_data.items()}
+        assert self.request is not None
+        filters = calls.Filters(
+            user=given["user"],
+            tool=given["tool"],
+            status=given["status"],
+            error_code=given["error_code"],
+            conversation_id=given["conversation"],
+            run_id=given["run"],
+            since=given["since"],
+            until=given["until"],
+            words=given["q"],
         )
-
-    def filter_until(self, calls: QuerySet[ToolCall], name: str, value: datetime) -> QuerySet[ToolCall]:
-        """Before a time."""
-        return calls.filter(created_at__lt=_in_utc(value))
-
-    def filter_user(self, calls: QuerySet[ToolCall], name: str, value: str) -> QuerySet[ToolCall]:
-        """By user id or username."""
-        try:
-            return calls.filter(user_id=uuid.UUID(value))
-        except ValueError:
-            return calls.filter(user__username=value)
-
-    def filter_q(self, calls: QuerySet[ToolCall], name: str, value: str) -> QuerySet[ToolCall]:
-        """Words in the tool's name, what was shown, or the error."""
-        return calls.filter(
-            Q(tool_name__icontains=value) | Q(display__icontains=value) | Q(error_message__icontains=value)
-        )
-
-
-def _in_utc(moment: datetime) -> datetime:
-    """The moment without its offset, which may be one that PostgreSQL does not take."""
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        # Within a day of the first or last moment that Python knows, where no call is.
-        return moment.replace(tzinfo=UTC)
+        return Listed(self.request.user, filters, queryset)
 
 
 class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
@@ -89,10 +99,8 @@ class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
 
     def get_queryset(self) -> QuerySet[ToolCall]:
         """Row-level security already hides other tenants."""
-        calls = super().get_queryset()
-        if getattr(self, "swagger_fake_view", False):
-            return calls.none()
-        return calls if self.principal.sees_whole_history else calls.filter(user_id=self.principal.user_id)
+        found = super().get_queryset()
+        return found.none() if getattr(self, "swagger_fake_view", False) else calls.visible(self.principal, found)
 
 
 class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
@@ -108,15 +116,27 @@ class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
         return super().get_queryset().defer("output", "row_key").annotate(listed_output=listed)
 
     def paginate_queryset(self, queryset: Any) -> Any:
-        """Put each page's small outputs where the serializer looks for them."""
+        """Put each page's small outputs where the serializer looks for them, and put on record who was shown it."""
         page = super().paginate_queryset(queryset)
         for call in page or ():
             call.output = call.listed_output
+        asked = {
+            name: value for name, value in self.request.query_params.items() if name in ToolCallFilter.base_filters
+        }
+        me = self.principal.user_id
+        reads.of_calls(reader_id=me, calls=page or (), action=reads.Action.LIST, via="api", filters=asked)
         return page
 
 
 class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
     """One tool call, whole."""
+
+    def get_object(self) -> ToolCall:
+        """The call; that it was shown to somebody else than its user is put on record."""
+        call = super().get_object()
+        me = self.principal.user_id
+        reads.of_calls(reader_id=me, calls=[call], action=reads.Action.DETAIL, via="api", call_id=call.id)
+        return call
 
 
 class ReceiptView(_Calls):

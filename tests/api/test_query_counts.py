@@ -23,8 +23,9 @@ from tools import hints
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
 # Asked every so often, or once a connection, whatever is being answered.
 BESIDE = ("renew_", "run_marks", "SET plan_cache_mode")
-# With BEGIN, the walls and COMMIT of each transaction.
-PINS = {"chat": 10, "chat with a tool": 20, "list": 5, "detail": 5}
+# With BEGIN, the walls and COMMIT of each transaction. A list that does not fill its page is looked for in older months
+# too, by one more statement.
+PINS = {"chat": 10, "chat with a tool": 20, "list": 6, "detail": 5}
 
 
 @contextmanager
