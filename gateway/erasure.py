@@ -85,8 +85,7 @@ async def ask(principal: Principal, scope: str, subject_id: uuid.UUID, reason: s
 
     Raises NoSuchSubject, NotAnEraser, InvalidRequest, StillOpen, ConversationBusy.
     """
-    if len(reason) > MAX_REASON or not reason.replace("\n", "").isprintable():
-        raise InvalidRequest(f"reason may have up to {MAX_REASON:,} characters, and no control characters.", "reason")
+    check_reason(reason)
     user_id = await whose(principal.tenant_id, principal.user_id, scope, subject_id)
     if user_id != principal.user_id:
         if user_id is None or not principal.sees_whole_history:
@@ -95,6 +94,12 @@ async def ask(principal: Principal, scope: str, subject_id: uuid.UUID, reason: s
             raise NotAnEraser
     cause = Cause(principal.tenant_id, Scope(scope), subject_id, principal.user_id, reason)
     return await erase(cause, user_id)
+
+
+def check_reason(reason: str) -> None:
+    """Raise InvalidRequest for a reason that cannot be kept."""
+    if len(reason) > MAX_REASON or not reason.replace("\n", "").isprintable():
+        raise InvalidRequest(f"reason may have up to {MAX_REASON:,} characters, and no control characters.", "reason")
 
 
 async def whose(tenant_id: uuid.UUID, asker_id: uuid.UUID, scope: str, subject_id: uuid.UUID) -> uuid.UUID | None:
