@@ -10,7 +10,7 @@ from approvals import pages as approval_pages
 from approvals import rule_pages
 from audit import access_pages, chart_pages, detail_pages, download_pages
 from audit import pages as audit_pages
-from gateway import erasure_pages, health, metrics, pages
+from gateway import erasure_pages, health, metrics, pages, run_pages
 from gateway.api import approval_rules, approvals, chat, conversations, erasures, history, ledger, problems, tools
 from tenants import pages as tenant_pages
 
@@ -51,6 +51,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("history/export.<str:form>", download_pages.export, name="history-export"),
     path("history/access/", access_pages.access, name="history-access"),
     path("history/<uuid:call_id>/erase/", erasure_pages.erase_call, name="erase-call"),
+    path("history/runs/<uuid:run_id>/", run_pages.run_timeline, name="run-timeline"),
     path("history/<uuid:call_id>/", detail_pages.detail, name="history-detail"),
     path("approvals/", include(approval_pages.urlpatterns)),
     path("approvals/rules/", include(rule_pages.urlpatterns)),

@@ -8,7 +8,7 @@ import pytest
 from gateway.audit_commands.replay import handle
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended, intact, replayed, tamper, wheres
+from tests.gateway.replays import ended, intact, replayed, seal, tamper, wheres
 from tests.people import Cast
 from tests.stack import Stack
 
@@ -142,3 +142,13 @@ def test_the_command_shows_what_differs_and_exits_with_1(
     lines = capsys.readouterr().out.splitlines()
     assert lines[-4:-2] == ["DIFFERENCE at run: answer", "  recorded: x‹U+202E›y"]
     assert lines[-1] == "1 difference."
+
+
+def test_sealed_entries_are_looked_up_in_the_log(body: dict[str, Any]) -> None:
+    seal()
+    found = replayed(body["run_id"])
+    assert (found.differences, found.fits) == ([], {True: 6, False: 0})
+    first = rows("SELECT seq, leaf_index FROM ledger_entries WHERE call_id = %(id)s", id=body["tool_calls"][0]["id"])[0]
+    later = "UPDATE ledger_entries SET created_at = created_at + interval '1 s' WHERE seq = %s"
+    tamper("ledger_entries", later, first["seq"])
+    assert wheres(body["run_id"]) == [(f"entry {first['seq']}", f"leaf {first['leaf_index']} of the log")]
