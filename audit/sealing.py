@@ -62,18 +62,21 @@ async def seal() -> Sealed:
     """Seal everything that is committed and unsealed; raises SealingRefused, an alarm, without having sealed more."""
     entries = 0
     while True:
-        done = await _seal_batch()
+        done = await _seal_batch(BATCH)
         entries += done.entries
-        # The round that finds nothing has also written the last head to the checkpoint file.
-        if done.busy or not done.entries:
-            return Sealed(entries, done.size, done.busy)
+        if done.entries < BATCH:
+            break
+    if entries and not done.busy:
+        # What is committed meanwhile is for the next round, but the last head is written out in this one.
+        await _seal_batch(0)
+    return Sealed(entries, done.size, done.busy)
 
 
-async def _seal_batch() -> Sealed:
+async def _seal_batch(most: int) -> Sealed:
     async with (await scoping.pool("system")).connection() as connection, connection.transaction():
         if not (await _one(connection, _TRY_LOCK, LOCK))["got"]:
             return Sealed(busy=True)
-        batch = await _all(connection, _UNSEALED, BATCH)
+        batch = await _all(connection, _UNSEALED, most)
         registered = await _first(connection, NEWEST_KEY)
         if not batch and registered is None:
             return Sealed()

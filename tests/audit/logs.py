@@ -76,13 +76,19 @@ def _at(url: str, name: str) -> str:
 def as_owner(*statements: str) -> None:
     """Run statements as the database's owner, with the triggers of every table off."""
     tables = ("tool_calls", "ledger_entries", "ledger_checkpoints")
-    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as connection:
-        for change in ("DISABLE", "ENABLE"):
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"], autocommit=True) as connection:
+
+        def triggers(change: str) -> None:
             for table in tables:
                 connection.execute(f"ALTER TABLE {table} {change} TRIGGER USER".encode())
-            if change == "DISABLE":
+
+        triggers("DISABLE")
+        try:
+            with connection.transaction():
                 for statement in statements:
                     connection.execute(statement.encode())
+        finally:
+            triggers("ENABLE")
 
 
 async def write_calls(person: Person, count: int = 1) -> list[uuid.UUID]:

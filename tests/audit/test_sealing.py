@@ -223,13 +223,14 @@ async def test_a_seal_that_is_cut_before_its_commit_leaves_no_trace(
 
 async def test_a_head_whose_sealer_was_killed_after_the_commit_is_written_out_by_the_next(people: Cast) -> None:
     await logs.write_calls(people.alice)
-    await sealing._seal_batch()
+    await sealing._seal_batch(9)
     assert not Path(settings.TOOLGATE_CHECKPOINT_FILE).exists()
-    await sealing._seal_batch()
+    assert await sealing.seal() == sealing.Sealed(0, 2)
     assert _filed() == logs.heads()
     await logs.write_calls(people.alice)
-    await sealing._seal_batch()
+    await sealing._seal_batch(9)
     assert len(_filed()) == 1
+    await logs.write_calls(people.alice)
     await sealing.seal()
     check_the_log()
 
