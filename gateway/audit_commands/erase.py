@@ -14,6 +14,7 @@ from django.core.management.base import CommandError
 from audit.erasure import NOBODY, Cause, Scope
 from gateway import erasure
 from gateway.erasure import Erased
+from gateway.errors import NoSuchSubject
 from tenants import scoping
 from tenants.errors import Refused
 from tenants.models import Tenant, User
@@ -60,7 +61,7 @@ async def _erase(cause: Cause) -> Erased:
         erasure.check_reason(cause.reason)
         user_id = await erasure.whose(cause.tenant_id, NOBODY, cause.scope, cause.subject_id)
         if user_id is None:
-            raise erasure.NoSuchSubject(cause.scope, cause.subject_id)
+            raise NoSuchSubject(cause.scope, cause.subject_id)
         return await erasure.erase(cause, user_id)
     finally:
         await scoping.close_pools()
