@@ -77,7 +77,7 @@ def _reading(each: HistoryRead, principal: Principal, known: dict[uuid.UUID | No
     if each.user_id is not None:
         own = each.user_id == principal.user_id
         name = "your" if own else f"{known.get(each.user_id, access_log.FORMER)}’s"
-        whose = f"{name} call" if each.call_id else f"{each.calls} of {name} calls"
+        whose = f"{name} call" if each.call_id else f"{'one' if each.calls == 1 else each.calls} of {name} calls"
     # What others searched for is between them and their tenant's auditors.
     told = principal.sees_whole_history or each.user_id is not None
     return {

@@ -69,7 +69,7 @@ def test_members_read_who_looked_at_theirs_and_nothing_of_others(tenant: Cast) -
         )  # fmt: skip
     page = _page(tenant.alice)
     assert page.count("<li>") == 2
-    assert "saw in a list 1 of your calls" in page and "about-alice" in page
+    assert "saw in a list one of your calls" in page and "about-alice" in page
     assert "exported everybody&#x27;s calls" in page
     assert "about-bob" not in page and "about-all" not in page and tenant.bob.username not in page
     assert _page(tenant.alice, person=tenant.bob.username).count("<li>") == 2
