@@ -21,21 +21,22 @@ from tenants.principal import Principal
 def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     """Everything that was recorded of one call; another's is 404.
 
-    htmx is answered with the call alone, and with 204 when its status is still the one in `seen`.
+    htmx is answered with the call alone, under its name where it stands on its own page, and with 204 when its status is still the one in `seen`.
     """
     principal = request.principal
     readable = calls.visible(principal, filters.marked_erased(ToolCall.objects.defer("row_key")))
     found = get_object_or_404(readable, id=call_id)
-    inside = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
-    if inside and request.GET.get("seen") == found.status:
+    htmx: Any = request.htmx  # type: ignore[attr-defined]
+    part = bool(htmx) and not htmx.history_restore_request
+    if part and request.GET.get("seen") == found.status:
         return HttpResponse(status=204)
     reads.of_calls(reader_id=principal.user_id, calls=[found], action=reads.Action.DETAIL, via="page", call_id=found.id)
-    context = _told(principal, found) | {"inside": inside}
-    if inside:
+    context = _told(principal, found) | {"inside": part and htmx.target != "call"}
+    if part:
         response = render(request, "history/detail.html", context)
     else:
         response = render(request, "history/call.html", context | frame(request, "history"))
-    patch_vary_headers(response, ["HX-Request"])
+    patch_vary_headers(response, ["HX-Request", "HX-Target"])
     return response
 
 

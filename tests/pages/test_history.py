@@ -17,6 +17,7 @@ from tests.pages.call_rows import changed, row, signed_in
 from tests.people import Cast, Person
 
 MOST_BYTES = 100_000
+FAILED = {"status": "error", "error_code": "timeout", "error_message": "late", "output": None}
 HTMX = {"HX-Request": "true"}
 
 
@@ -102,11 +103,10 @@ def _shown(page: str) -> list[uuid.UUID]:
 
 
 def test_each_outcome_is_a_filter_and_a_chip_that_takes_it_away(tenant: Cast) -> None:
-    failed = {"status": "error", "error_code": "timeout", "error_message": "late"}
     made = {
         "success": row(tenant.alice),
-        "failed": row(tenant.alice, **failed),
-        "refused": row(tenant.alice, **failed | {"error_code": "not_allowed", "started_at": None, "attempt": 0}),
+        "failed": row(tenant.alice, **FAILED),
+        "refused": row(tenant.alice, **FAILED | {"error_code": "not_allowed", "started_at": None, "attempt": 0}),
         "awaiting_approval": row(tenant.alice, status="awaiting_approval", finished_at=None, started_at=None),
         "in_progress": row(tenant.alice, status="running", finished_at=None),
         "erased": row(tenant.alice, input=None, output=None, display="", row_key=None),
@@ -190,7 +190,7 @@ def test_new_calls_are_told_by_their_number_and_only_those_that_match(tenant: Ca
 def test_a_page_of_thirty_rows_stays_small_whatever_is_in_them(tenant: Cast) -> None:
     hostile = "<script>alert(1)</script>\u202e" * 2000
     for _ in range(31):
-        row(tenant.alice, tool_name=hostile[:200], display=hostile, status="error", error_message=hostile)
+        row(tenant.alice, tool_name=hostile[:200], display=hostile, **FAILED)
     page = signed_in(tenant.dana).get("/history/").content
     assert len(page) < MOST_BYTES
     assert b"<script>alert" not in page and "\u202e".encode() not in page
