@@ -22,6 +22,7 @@ COPY tenants tenants
 COPY tools tools
 COPY templates templates
 COPY static static
+COPY docs/verify.py docs/verify.py
 # The settings want addresses and a key; collecting static files uses none of them.
 RUN DATABASE_URL=postgresql://build@127.0.0.1/build REDIS_URL=redis://127.0.0.1 SECRET_KEY=build ALLOWED_HOSTS=localhost \
     TOOLGATE_ENCRYPTION_KEYS="$(printf %064d 0)" TOOLGATE_DATA_DIR=/tmp/build python manage.py collectstatic --noinput \

@@ -31,8 +31,8 @@ class Facts:
     decisions: Mapping[uuid.UUID, list[Row]]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, batch: list[Row]) -> "Facts":
-        """Read them: a query a table."""
+    def of(cls, snapshot: Snapshot, batch: list[Row], query: str = _CALLS) -> "Facts":
+        """Read them: a query a table, `query` for calls by id."""
         wanted: dict[str, list[uuid.UUID]] = defaultdict(list)
         for entry in batch:
             if entry["record_id"] is not None and entry["kind"] in statements.TABLES:
@@ -48,7 +48,7 @@ class Facts:
         decisions: dict[uuid.UUID, list[Row]] = defaultdict(list)
         for row in snapshot.all(_DECISIONS, unsaid) if unsaid else ():
             decisions[row["call_id"]].append(row)
-        return cls({row["id"]: row for row in snapshot.all(_CALLS, calls)}, records, decisions)
+        return cls({row["id"]: row for row in snapshot.all(query, calls)}, records, decisions)
 
     def about(self, entry: Row) -> list[Row]:
         """The records that an entry may be about: the one that it names, or any decision about its call."""

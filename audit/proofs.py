@@ -7,12 +7,12 @@ from typing import Any
 from django.db import connections, router
 
 from audit import tiles
-from audit.models import Checkpoint, LedgerTile
+from audit.models import Checkpoint, LedgerKey, LedgerTile
 
 Place = tiles.Place
 # What two levels of siblings and the edges of a large log need, several times over.
 KEPT = 256
-_TILES = """
+TILES = """
     SELECT tile.level, tile.index, tile.hashes FROM unnest(%s::smallint[], %s::bigint[]) AS wanted (level, index)
     JOIN ledger_tiles AS tile USING (level, index)"""
 
@@ -26,7 +26,7 @@ def stored(places: Iterable[Place]) -> Mapping[Place, bytes]:
     """These tiles as the database has them: one query on the current login."""
     wanted = sorted(places)
     with connections[router.db_for_read(LedgerTile)].cursor() as cursor:
-        cursor.execute(_TILES, [[level for level, _ in wanted], [index for _, index in wanted]])
+        cursor.execute(TILES, [[level for level, _ in wanted], [index for _, index in wanted]])
         return {(level, index): bytes(hashes) for level, index, hashes in cursor.fetchall()}
 
 
@@ -53,6 +53,11 @@ class Prover:
         return found
 
 
+def keys() -> list[Any]:
+    """The log's public keys, oldest first, each endorsed by the one before it."""
+    return list(LedgerKey.objects.order_by("id").values("vkey", "origin", "endorsement"))
+
+
 def as_json(checkpoint: Checkpoint, proven: Iterable[tuple[int, str, list[bytes]]]) -> dict[str, Any]:
     """A receipt's `inclusion_proof`, of leaves by index and text with their proofs."""
     return {
@@ -60,6 +65,7 @@ def as_json(checkpoint: Checkpoint, proven: Iterable[tuple[int, str, list[bytes]
         "origin": checkpoint.origin,
         "tree_size": checkpoint.size,
         "root": bytes(checkpoint.root).hex(),
+        "keys": keys(),
         "proofs": [
             {"leaf_index": index, "leaf": leaf, "hashes": [each.hex() for each in hashes]}
             for index, leaf, hashes in proven

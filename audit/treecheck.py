@@ -90,6 +90,11 @@ class Tree:
         """How many leaves there are so far."""
         return self._from_tiles.size
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is a head over more leaves."""
+        return self._head is not None
+
     def begin(self) -> Iterator[Finding]:
         """The heads of an empty log."""
         yield from self._held_to_heads()

@@ -49,6 +49,14 @@ class Proof(serializers.Serializer[Any]):
     hashes = serializers.ListField(child=serializers.CharField(), help_text="The RFC 6962 inclusion proof.")
 
 
+class SigningKey(serializers.Serializer[Any]):
+    """A public key of the log."""
+
+    vkey = serializers.CharField(help_text="A C2SP verifier key.")
+    origin = serializers.CharField()
+    endorsement = serializers.CharField(allow_null=True, help_text="A note about it, signed with the key before it.")
+
+
 class InclusionProof(serializers.Serializer[Any]):
     """That all of a call's entries are in the log under one signed head."""
 
@@ -56,6 +64,7 @@ class InclusionProof(serializers.Serializer[Any]):
     origin = serializers.CharField()
     tree_size = serializers.IntegerField()
     root = serializers.CharField()  # type: ignore[assignment]
+    keys = SigningKey(many=True)  # type: ignore[assignment]
     proofs = Proof(many=True)
 
 
@@ -99,13 +108,10 @@ class CheckpointBody(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class Key(serializers.Serializer[Any]):
-    """A public key that the log is signed with."""
+class Key(SigningKey):
+    """A public key of the log, and since when it is one."""
 
-    vkey = serializers.CharField()
-    origin = serializers.CharField()
-    endorsement = serializers.CharField(allow_null=True, help_text="A note about it, signed with the key before it.")
-    reason = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why a new log was begun with it.")
     created_at = serializers.DateTimeField()
 
 

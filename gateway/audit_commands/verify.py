@@ -1,6 +1,7 @@
 """Verify the log against the rows that it is about, an export, or a receipt; exits 1 when something is wrong."""
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterable
@@ -20,6 +21,8 @@ from audit.notes import BadNote, Verifier
 from audit.snapshots import Snapshot
 from audit.verification import Verification
 
+VERIFIER = settings.BASE_DIR / "docs" / "verify.py"
+
 
 def add_arguments(parser: Any) -> None:
     """What to verify, and with which keys."""
@@ -29,12 +32,18 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "--checkpoint", action="append", default=[], type=Path, metavar="FILE", help="a signed note that you kept"
     )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--export", type=Path, metavar="FILE", help="verify an export, as docs/verify.py does")
+    what.add_argument("--receipt", type=Path, metavar="FILE", help="verify a receipt, as docs/verify.py does")
     parser.add_argument("--json", action="store_true", help="a JSON object a finding, and one for the summary")
 
 
 def handle(options: dict[str, Any]) -> int:
     """Print what is wrong, entry by entry, and a summary."""
     trusted = _trusted(options["public_key"])
+    alone = options["export"] or options["receipt"]
+    if alone is not None:
+        return _offline(alone, trusted)
     kept = [(str(path), _text(path)) for path in options["checkpoint"]]
     file = checkpoints.path()
     # Before the snapshot: a head that is written meanwhile is over entries that the snapshot does not have.
@@ -61,6 +70,16 @@ def _trusted(given: list[str]) -> list[str]:
         except BadNote as error:
             raise CommandError(f"{each!r} is no public key: {error}") from None
     return trusted
+
+
+def _offline(path: Path, trusted: list[str]) -> int:
+    """What an outsider would do: nothing but the file and a key are looked at."""
+    if not trusted:
+        raise CommandError("give --public-key: there is no ledger.pub here")
+    program = [sys.executable, "-I", "-S", str(VERIFIER), str(path)]
+    for key in trusted:
+        program += ["--public-key", key]
+    return subprocess.run(program, check=False).returncode
 
 
 def _text(path: Path) -> str:

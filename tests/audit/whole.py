@@ -66,6 +66,13 @@ class World:
         with self.settings():
             return asyncio.run(through())
 
+    def environment(self) -> dict[str, str]:
+        """What a command is to find it by."""
+        urls = self.overrides["DATABASE_URLS"]
+        names = {"default": "", "system": "SYSTEM_", "operator": "OPERATOR_", "owner": "OWNER_"}
+        found = {f"DATABASE_{names[alias]}URL": url for alias, url in urls.items()}
+        return os.environ | found | {"TOOLGATE_DATA_DIR": str(self.directory)}
+
     def seal(self) -> sealing.Sealed:
         """Seal what waits."""
         sealed: sealing.Sealed = self.run(sealing.seal)
@@ -78,7 +85,7 @@ class World:
             yield connection
             connection.rollback()
 
-    def keys(self) -> list[str]:
+    def vkeys(self) -> list[str]:
         """The public keys that have signed here, from the file."""
         with self.settings():
             return keys.public_path().read_text().split()
@@ -90,7 +97,7 @@ class World:
 
     def verified(self, connection: psycopg.Connection[Row], **more: Any) -> tuple[list[Finding], Summary]:
         """What a verification finds in what the connection's transaction sees."""
-        given = {"trusted": self.keys(), "lines": self.lines()} | more
+        given = {"trusted": self.vkeys(), "lines": self.lines()} | more
         verification = Verification(Snapshot(connection), **given)
         return list(verification.found()), verification.summary
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from django.core.management.base import BaseCommand
 
-from gateway.audit_commands import begin_new_log, erase, public_key, replay, rotate_key, verify
+from gateway.audit_commands import begin_new_log, erase, export, public_key, replay, rotate_key, verify
 
 
 class Subcommand(Protocol):
@@ -22,6 +22,7 @@ class Subcommand(Protocol):
 
 SUBCOMMANDS: dict[str, Subcommand] = {
     "verify": verify,
+    "export": export,
     "erase": erase,
     "replay": replay,
     "public-key": public_key,
