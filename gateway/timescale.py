@@ -11,8 +11,9 @@ LEAST_SECONDS = 2.0
 LEAST_SHARE = 0.5
 # What it then takes of the picture, as a part of the work's width.
 CUT_SHARE = 0.12
-# Labels stand at least this far apart, in parts of the whole.
-APART = 0.11
+# Labels stand at least this far apart, in parts of the whole, also on a phone; the last one stands before its place.
+APART = 0.16
+APART_FROM_THE_END = 0.22
 STEPS = (1, 2, 5)
 MOST_TICKS = 6
 
@@ -58,7 +59,7 @@ class Timescale:
         kept = [Tick(1.0, self.seconds)]
         for seconds in [*self._ends, *rounds]:
             place = self._place(seconds)
-            if all(abs(place - tick.place) >= APART for tick in kept):
+            if place <= 1 - APART_FROM_THE_END and all(abs(place - tick.place) >= APART for tick in kept):
                 kept.append(Tick(place, seconds))
         return sorted(kept, key=lambda tick: tick.place)
 

@@ -25,7 +25,7 @@ def test_a_long_stretch_in_which_nobody_works_is_cut_short() -> None:
     ((left, right),) = scale.cuts
     assert (round(left, 4), round(right, 4)) == (round(2 / 4.48, 4), round(2.48 / 4.48, 4))
     assert left < scale.place(at(1000)) < scale.place(at(3000)) < right
-    assert [tick.seconds for tick in scale.ticks()] == [0, 0.5, 1, 1.5, 3602, 3604]
+    assert [tick.seconds for tick in scale.ticks()] == [0, 1, 3602, 3604]
 
 
 def test_waiting_alone_is_shown_whole() -> None:
@@ -43,4 +43,4 @@ def test_labels_never_stand_on_each_other() -> None:
     for seconds in (0.004, 0.07, 1.3, 59, 61, 4000, 90_000):
         places = [tick.place for tick in Timescale(BEGIN, at(seconds), [(BEGIN, at(seconds))]).ticks()]
         assert 2 <= len(places) <= 8
-        assert all(right - left >= 0.11 for left, right in pairwise(places))
+        assert all(right - left >= 0.16 for left, right in pairwise(places))
