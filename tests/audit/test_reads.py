@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 from django.db import connections
 from django.db.utils import ProgrammingError
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from audit import ledger, reads
 from audit.models import HistoryRead, ToolCall
 from tenants import scoping
+from tenants.models import User
 from tenants.routing import on_login
+from tests.browser.sessions import session_of
 from tests.database import rows
 from tests.people import Cast, Person
+from tests.stack import Stack
 
 
 def _calls(*people: Person) -> list[ToolCall]:
@@ -155,3 +159,67 @@ def test_the_last_ten_minutes_are_found_by_the_readers_index(tenant: Cast) -> No
         )
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "history_reads_of_reader" in plan
+
+
+# --- where calls are shown -------------------------------------------------------------------------------------------
+NOTE = 'call: save_note {"title": "a", "content": "b"}'
+
+
+def _seen(tenant: Cast) -> set[tuple[uuid.UUID | None, uuid.UUID | None, str, str, uuid.UUID | None]]:
+    return {
+        (each["reader_id"], each["user_id"], each["action"], each["via"], each["call_id"]) for each in _readings(tenant)
+    }
+
+
+def _everywhere(client: Client, call: str, **headers: Any) -> None:
+    """Look at the call in each way that the API and the pages have, twice."""
+    api, pages = f"/api/v1/tool-calls/{call}/", f"/history/{call}/"
+    for path in (*("/api/v1/tool-calls/", api, f"{api}receipt/"), *("/history/", pages)) * 2:
+        if path.startswith("/api/") == ("headers" in headers):
+            assert client.get(path, **headers).status_code == 200, path
+
+
+def test_every_way_to_anothers_call_is_on_record_and_none_to_ones_own(stack: Stack, tenant: Cast) -> None:
+    call = stack.chat(tenant.alice, NOTE).json()["tool_calls"][0]["id"]
+    for person in (tenant.alice, tenant.dana, tenant.olga):
+        _everywhere(Client(), call, headers=person.headers)
+        client = Client()
+        client.cookies["sessionid"] = session_of(person)
+        _everywhere(client, call)
+        assert client.get("/history/live/").status_code in (200, 204)
+    whose, one = tenant.alice.scope.user_id, uuid.UUID(call)
+    assert _seen(tenant) == {
+        (reader, user, action, via, at)
+        for reader in (tenant.dana.scope.user_id, tenant.olga.scope.user_id)
+        for user, action, via, at in (
+            (whose, "list", "api", None),
+            (whose, "detail", "api", one),
+            (whose, "receipt", "api", one),
+            (whose, "list", "page", None),
+            (whose, "detail", "page", one),
+            (None, "charts", "page", None),
+        )
+    }
+    # Everything was looked at twice, and is on record once.
+    assert len(_readings(tenant)) == len(_seen(tenant)) == 10
+
+
+def test_a_superuser_in_the_admin_is_on_record_where_the_calls_are(
+    stack: Stack, tenant: Cast, other_tenant: Cast
+) -> None:
+    mine, theirs = (
+        stack.chat(person, NOTE).json()["tool_calls"][0]["id"] for person in (tenant.olga, other_tenant.alice)
+    )
+    operator = tenant.olga.scope.user_id
+    with on_login("operator"):
+        User.objects.filter(pk=operator).update(is_staff=True, is_superuser=True)
+    client = Client()
+    client.cookies["sessionid"] = session_of(tenant.olga)
+    for path in ("", f"?tenant__id__exact={other_tenant.id}", f"{mine}/change/", f"{theirs}/change/"):
+        assert client.get(f"/admin/audit/toolcall/{path}").status_code == 200, path
+    assert _seen(tenant) == set()
+    whose = other_tenant.alice.scope.user_id
+    assert _seen(other_tenant) == {
+        (operator, whose, "list", "admin", None),
+        (operator, whose, "detail", "admin", uuid.UUID(theirs)),
+    }
