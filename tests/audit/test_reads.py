@@ -197,7 +197,6 @@ def test_every_way_to_anothers_call_is_on_record_and_none_to_ones_own(stack: Sta
             (whose, "receipt", "api", one),
             (whose, "list", "page", None),
             (whose, "detail", "page", one),
-            (None, "charts", "page", None),
         )
     }
     # Everything was looked at twice, and is on record once.
