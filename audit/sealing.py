@@ -60,6 +60,13 @@ class Sealed:
 
 async def seal() -> Sealed:
     """Seal everything that is committed and unsealed; raises SealingRefused, an alarm, without having sealed more."""
+    try:
+        return await _seal()
+    except OSError as error:
+        raise SealingRefused(f"{error.filename} cannot be read or written: {error.strerror}") from error
+
+
+async def _seal() -> Sealed:
     entries = 0
     while True:
         done = await _seal_batch(BATCH)

@@ -1,13 +1,12 @@
 """`python -m bench.sealing [--seconds N] [--writers N] [--rate N]`: how long entries wait for their place in the log.
 
 Writers with transactions of 0 to 5 seconds, of which 10 % are rolled back, write refused calls (two entries each) as
-the loop does, at a rate, while beat and a real worker seal. An entry is sealed when a checkpoint over it is committed,
-looked for every 50 ms; its age counts from its commit, and from its row's creation when its transaction began.
+the loop does, at a rate, while beat and a real worker seal. PostgreSQL's own commit times say when an entry was
+committed and when the first checkpoint over it was; its age counts from its commit, and from its transaction's begin.
 """
 
 import argparse
 import asyncio
-import bisect
 import os
 import random
 import statistics
@@ -23,7 +22,16 @@ from bench.stack import Stack
 from gateway.embedded import postgres
 
 LONGEST, ROLLED_BACK = 5.0, 0.1
-LOOK_SECONDS, IDLE_SECONDS, PATIENCE_SECONDS = 0.05, 10, 120
+LOOK_SECONDS, IDLE_SECONDS, PATIENCE_SECONDS = 0.2, 10, 120
+_AGES = """
+    WITH heads AS (SELECT size, lag(size, 1, 0::bigint) OVER (ORDER BY size) AS low,
+        pg_xact_commit_timestamp(xmin) AS sealed_at FROM ledger_checkpoints)
+    SELECT e.call_id, e.kind, e.leaf_index, extract(epoch FROM sealed_at - e.created_at)::float8 AS from_creation,
+        -- A refused call is written once, so its row is still that of its first transaction.
+        extract(epoch FROM sealed_at - pg_xact_commit_timestamp(c.xmin))::float8 AS from_commit
+    FROM ledger_entries e JOIN heads ON e.leaf_index >= low AND e.leaf_index < size
+        JOIN tool_calls c ON c.id = e.call_id
+    ORDER BY e.leaf_index"""
 
 
 def main() -> int:
@@ -40,7 +48,7 @@ def main() -> int:
         django.setup()
         print(orjson.dumps(asyncio.run(_measured(uuid.UUID(given.write), given))).decode())
         return 0
-    postgres.SETTINGS["max_connections"] = str(given.writers + 100)
+    postgres.SETTINGS |= {"max_connections": str(given.writers + 100), "track_commit_timestamp": "on"}
     with Stack() as stack:
         pids = {name: stack.pids[name] for name in ("worker", "postgres")}
         idle = _spent(pids, lambda: time.sleep(IDLE_SECONDS))
@@ -63,32 +71,27 @@ def _spent(pids: dict[str, int], work: Any) -> dict[str, float]:
 
 async def _measured(tenant: uuid.UUID, given: argparse.Namespace) -> dict[str, Any]:
     import psycopg
-    from django.conf import settings
     from psycopg.rows import dict_row
 
-    system = await psycopg.AsyncConnection.connect(
-        settings.DATABASE_URLS["system"], row_factory=dict_row, autocommit=True
+    owner = await psycopg.AsyncConnection.connect(
+        os.environ["DATABASE_OWNER_URL"], row_factory=dict_row, autocommit=True
     )
-    [user] = await _all(system, "SELECT user_id FROM memberships WHERE tenant_id = %s LIMIT 1", tenant, owner=True)
-    committed: dict[uuid.UUID, tuple[float, float]] = {}
-    seen: list[tuple[int, float]] = []
-    ended = asyncio.Event()
-    looking = asyncio.create_task(_look(system, seen, ended))
-    end = time.monotonic() + given.seconds
-    writers = [_write((tenant, user["user_id"]), committed, end, given, number) for number in range(given.writers)]
+    [user] = await _all(owner, "SELECT user_id FROM memberships WHERE tenant_id = %s LIMIT 1", tenant)
+    committed: set[uuid.UUID] = set()
     began = time.monotonic()
+    writers = [
+        _write((tenant, user["user_id"]), committed, began + given.seconds, given, number)
+        for number in range(given.writers)
+    ]
     await asyncio.gather(*writers)
     seconds = time.monotonic() - began
-    await _all_sealed(system)
-    await asyncio.sleep(LOOK_SECONDS * 4)
-    ended.set()
-    await looking
-    return await _figures(system, committed, seen, seconds)
+    await _all_sealed(owner)
+    return await _figures(owner, committed, seconds)
 
 
 async def _write(
     scope: tuple[uuid.UUID, uuid.UUID],
-    committed: dict[uuid.UUID, tuple[float, float]],
+    committed: set[uuid.UUID],
     end: float,
     given: argparse.Namespace,
     number: int,
@@ -131,58 +134,37 @@ async def _write(
             ]
             fails, stays = dice.random() < ROLLED_BACK, dice.random() * LONGEST
             place = recorder.Place(*scope, uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), 1)
-            began = time.monotonic()
             await connection.execute("BEGIN")
             await connection.execute(SET_SCOPE, [str(each) for each in scope])
             await recorder.propose(connection, place, calls, frozenset())
             await asyncio.sleep(stays)
             await connection.execute("ROLLBACK" if fails else "COMMIT")
             if not fails:
-                now = time.monotonic()
-                committed.update((call.id, (began, now)) for call in calls)
+                committed.update(call.id for call in calls)
 
 
-async def _look(system: Any, seen: list[tuple[int, float]], ended: asyncio.Event) -> None:
-    """Note when the log was first seen to have a size."""
-    while not ended.is_set():
-        [head] = await _all(system, "SELECT coalesce(max(size), 0) AS size FROM ledger_checkpoints")
-        if not seen or head["size"] > seen[-1][0]:
-            seen.append((head["size"], time.monotonic()))
-        await asyncio.sleep(LOOK_SECONDS)
-
-
-async def _all_sealed(system: Any) -> None:
+async def _all_sealed(owner: Any) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while await _all(system, "SELECT FROM ledger_entries WHERE leaf_index IS NULL LIMIT 1"):
+    while await _all(owner, "SELECT FROM ledger_entries WHERE leaf_index IS NULL LIMIT 1"):
         if time.monotonic() > deadline:
             raise TimeoutError(f"not sealed after {PATIENCE_SECONDS} s")
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _figures(
-    system: Any, committed: dict[uuid.UUID, tuple[float, float]], seen: list[tuple[int, float]], seconds: float
-) -> dict[str, Any]:
-    entries = await _all(system, "SELECT call_id, kind, leaf_index FROM ledger_entries ORDER BY leaf_index")
-    places = [entry["leaf_index"] for entry in entries]
+async def _figures(owner: Any, committed: set[uuid.UUID], seconds: float) -> dict[str, Any]:
+    entries = await _all(owner, _AGES)
     found = {(entry["call_id"], entry["kind"]) for entry in entries}
     wanted = {(call, kind) for call in committed for kind in ("proposed", "settled")}
-    sizes = [size for size, _ in seen]
-    from_commit, from_creation = [], []
-    for entry in entries:
-        sealed = seen[bisect.bisect_right(sizes, entry["leaf_index"])][1]
-        created, committed_at = committed[entry["call_id"]]
-        from_commit.append(max(0.0, sealed - committed_at))
-        from_creation.append(sealed - created)
     return {
         "entries": len(entries),
         "seconds": seconds,
-        "checkpoints": len(await _all(system, "SELECT FROM ledger_checkpoints")),
+        "checkpoints": len(await _all(owner, "SELECT FROM ledger_checkpoints")),
         "missing": len(wanted - found),
         "surplus": len(found - wanted),
         "duplicates": len(entries) - len(found),
-        "gaps": int(places != list(range(len(places)))),
-        "from_commit": _quantiles(from_commit),
-        "from_creation": _quantiles(from_creation),
+        "gaps": int([entry["leaf_index"] for entry in entries] != list(range(len(entries)))),
+        "from_commit": _quantiles([entry["from_commit"] for entry in entries]),
+        "from_creation": _quantiles([entry["from_creation"] for entry in entries]),
     }
 
 
@@ -191,15 +173,7 @@ def _quantiles(ages: list[float]) -> dict[str, float]:
     return {"p50": hundredths[49], "p99": hundredths[98], "max": max(ages)}
 
 
-async def _all(connection: Any, query: str, *values: object, owner: bool = False) -> list[dict[str, Any]]:
-    if owner:
-        import psycopg
-        from psycopg.rows import dict_row
-
-        async with await psycopg.AsyncConnection.connect(
-            os.environ["DATABASE_OWNER_URL"], row_factory=dict_row
-        ) as connection:
-            return await (await connection.execute(query.encode(), values)).fetchall()
+async def _all(connection: Any, query: str, *values: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = await (await connection.execute(query.encode(), values)).fetchall()
     return found
 

@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 
 from audit import sealing, witness
 from audit.errors import SealingRefused
+from gateway.environment import WrongSetting
 from tools import redis
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ async def seal() -> sealing.Sealed | None:
     """Seal what waits; None, and an alarm, when that was refused."""
     try:
         sealed = await sealing.seal()
-    except SealingRefused as refusal:
+    except (SealingRefused, WrongSetting) as refusal:
+        # A key file that cannot be read is a wrong setting, found out only now.
         log.error("sealing refused", extra={"reason": str(refusal)})
         with suppress(RedisError, OSError):
             await redis.client().set(REFUSED, str(refusal), ex=REFUSED_SECONDS)

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 from audit import rotation
 from audit.errors import SealingRefused
 from audit.rotation import Changed
+from gateway.environment import WrongSetting
 from tenants import scoping
 
 
@@ -37,7 +38,7 @@ def run(change: Coroutine[Any, Any, Changed]) -> Changed:
 
     try:
         return asyncio.run(closing())
-    except SealingRefused as refusal:
+    except (SealingRefused, WrongSetting) as refusal:
         raise CommandError(str(refusal)) from None
 
 

@@ -333,6 +333,20 @@ async def test_a_checkpoint_file_that_is_something_else_is_an_alarm(people: Cast
     await _refused(LogDiffers, "no checkpoint|not this log's")
 
 
+async def test_a_checkpoint_file_that_cannot_be_written_is_an_alarm_and_nothing_is_lost(people: Cast) -> None:
+    await _three_heads(people)
+    file = Path(settings.TOOLGATE_CHECKPOINT_FILE)
+    whole = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    await logs.write_calls(people.alice)
+    await _refused(SealingRefused, "checkpoints.jsonl cannot be read or written: Is a directory")
+    file.rmdir()
+    assert (await sealing.seal()).entries == 2
+    assert file.read_bytes().startswith(whole)
+    check_the_log()
+
+
 # --- keys ------------------------------------------------------------------------------------------------------------
 def _key() -> str:
     return keys.private_path().read_text().strip()

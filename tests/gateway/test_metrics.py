@@ -68,6 +68,20 @@ async def test_an_alarm_is_shown_until_sealing_goes_on_and_names_its_reason_in_t
     assert (await _figures())["sealing_refused"] == 0
 
 
+async def test_a_key_file_that_is_not_there_is_an_alarm_too(
+    people: Cast, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TOOLGATE_LEDGER_KEY_FILE", "/nowhere/key")
+    await logs.write_calls(people.alice)
+    assert await sealer.seal() is None
+    [record] = [each for each in caplog.records if each.message == "sealing refused"]
+    assert vars(record)["reason"].startswith("TOOLGATE_LEDGER_KEY_FILE names /nowhere/key, which cannot be read")
+    assert (await _figures())["sealing_refused"] == 1
+    monkeypatch.delenv("TOOLGATE_LEDGER_KEY_FILE")
+    assert await sealer.seal() is not None
+    assert (await _figures())["sealing_refused"] == 0
+
+
 async def test_what_cannot_be_measured_is_not_a_number(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     await logs.write_calls(people.alice)
     await sealer.seal()
