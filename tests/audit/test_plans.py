@@ -1,0 +1,134 @@
+"""How PostgreSQL goes about lists: by an index, in the months it must, whoever asks; small tables show it too."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connections
+from django.test.utils import CaptureQueriesContext
+
+from audit import calls
+from audit.calls import Filters
+from tenants import scoping
+from tenants.scoping import transaction
+from tests.audit.test_calls import written
+from tests.people import Cast
+
+LIMIT = 3
+
+
+@contextmanager
+def _indexes_preferred() -> Iterator[None]:
+    """What a large table does by itself: a handful of rows is otherwise read faster without an index."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+        yield
+
+
+def _plans(tenant: Cast, reader: str, **given: Any) -> list[str]:
+    """The plan of each statement that a full page of a list costs."""
+    person = getattr(tenant, reader)
+    place = {name: given.pop(name) for name in ("before", "after") if name in given}
+    with scoping.scope(*person.scope), _indexes_preferred():
+        with CaptureQueriesContext(connections["default"]) as captured:
+            assert len(calls.page(person.principal, Filters(**given), limit=LIMIT, **place)) == LIMIT
+        asked = [query["sql"] for query in captured.captured_queries if 'FROM "tool_calls"' in query["sql"]]
+        with connections["default"].cursor() as cursor:
+            plans = []
+            for sql in asked:
+                cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}")
+                plans.append("\n".join(row[0] for row in cursor.fetchall()))
+    return plans
+
+
+def _partitions(plan: str) -> set[str]:
+    return {name for name in re.findall(r" on (tool_calls_\w+)", plan) if not name.endswith(("_idx", "_pkey"))}
+
+
+def _months(*ages: int) -> set[str]:
+    now = datetime.now(UTC)
+    months = [now.year * 12 + now.month - 1 + age for age in ages]
+    return {f"tool_calls_{month // 12}_{month % 12 + 1:02}" for month in months}
+
+
+# The months ahead are empty, and the default partition has what is of no month.
+AHEAD = {*_months(1, 2, 3), "tool_calls_default"}
+
+
+@pytest.mark.parametrize("reader", ["alice", "dana"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {}, {"tool": "save_note"}, {"status": "error"}, {"error_code": "timeout"}, {"status": "failed"},
+        {"status": "in_progress"}, {"status": "awaiting_approval"}, {"status": "erased"},
+        {"since": datetime(2001, 1, 1, tzinfo=UTC)}, {"tool": "save_note", "status": "error"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_full_page_is_one_statement_by_an_index_in_few_months(
+    tenant: Cast, reader: str, given: dict[str, Any]
+) -> None:
+    for more in ({"status": "error", "started_at": datetime.now(UTC)}, {"status": "queued"}, {"row_key": None},
+                 {"status": "awaiting_approval"}):  # fmt: skip
+        for _ in range(LIMIT):
+            written(tenant.alice, **more)
+    [plan] = _plans(tenant, reader, **given)
+    assert "Seq Scan" not in plan
+    assert _partitions(plan) <= _months(-1, 0) | AHEAD
+
+
+def test_a_later_page_reads_the_months_from_its_place_on(tenant: Cast) -> None:
+    made = [written(tenant.alice, timedelta(days=90)) for _ in range(2 * LIMIT)]
+    [plan] = _plans(tenant, "alice", before=made[-1])
+    assert not _partitions(plan) & _months(0, 1, 2, 3)
+    [newer] = _plans(tenant, "alice", after=made[0])
+    assert not _partitions(newer) & _months(-5, -6)
+
+
+def test_since_and_until_bound_the_months(tenant: Cast) -> None:
+    moment = datetime.now(UTC)
+    for _ in range(LIMIT):
+        written(tenant.alice)
+    [plan] = _plans(tenant, "dana", since=moment - timedelta(minutes=5), until=moment + timedelta(minutes=5))
+    assert len(_partitions(plan) - {"tool_calls_default"}) <= 2
+
+
+async def test_the_statements_of_a_calls_life_touch_one_month_also_under_a_generic_plan(tenant: Cast) -> None:
+    call = written(tenant.alice, status="queued")
+    async with transaction(tenant.alice.scope) as connection:
+        for statement in (
+            "SELECT * FROM tool_calls WHERE id = %s",
+            "UPDATE tool_calls SET status = 'claimed' WHERE id = %s AND status = 'queued' RETURNING *",
+        ):
+            found = await connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {statement}".encode(), [call])
+            plan = "\n".join(str(row["QUERY PLAN"]) for row in await found.fetchall())
+            assert "Seq Scan" not in plan
+            assert len(re.findall(r"Index Scan using", plan)) == 1, plan
+
+
+@pytest.mark.parametrize("terms", ["'walnut'", "'walnut'&'tenant={tenant}'", "'wal':*&'user={user}'"])
+def test_words_are_looked_up_in_the_index_of_terms(tenant: Cast, terms: str) -> None:
+    """As the search's own function asks a month, with its settings."""
+    asked = terms.format(tenant=tenant.id, user=tenant.alice.scope.user_id)
+    with psycopg.connect(settings.DATABASE_URLS["owner"]) as owner:
+        for name in ("enable_seqscan", "enable_indexscan"):
+            owner.execute(f"SET LOCAL {name} = off".encode())
+        plan = owner.execute(
+            "EXPLAIN SELECT c.id FROM tool_calls_default c WHERE c.status IN ('success', 'error', 'awaiting_approval')"
+            " AND uuid_cmp(c.id, %s) >= 0 AND uuid_eq(c.tenant_id, %s) AND call_terms(c.id, c.tenant_id, c.user_id,"
+            " c.tool_name, c.error_code, c.display, c.error_message, c.input, c.input_raw) @@ %s::tsquery"
+            " ORDER BY c.id DESC LIMIT 51",
+            [uuid.UUID(int=0), tenant.id, asked],
+        ).fetchall()
+    scans = [line for (line,) in plan if "Scan" in line]
+    assert [re.sub(r"\s*(->)?\s*(.+?) on (\w+).*", r"\2 \3", line) for line in scans] == [
+        "Bitmap Heap Scan tool_calls_default",
+        "Bitmap Index Scan tool_calls_default_call_terms_idx",
+    ]
