@@ -43,12 +43,18 @@ class Facts:
             for row in snapshot.all(f"SELECT * FROM {table} WHERE id = ANY(%s)", ids)
         }
         calls = [entry["call_id"] for entry in batch if entry["call_id"] is not None]
-        # Before version 3 an entry did not say which decision it was about.
-        unsaid = [entry["call_id"] for entry in batch if entry["kind"] == "decided" and entry["record_id"] is None]
+        # Before version 3 an entry did not say which decision it was about; one of an erased call is about all of them.
+        unsaid = [
+            entry["call_id"]
+            for entry in batch
+            if entry["kind"] == "erased" or (entry["kind"] == "decided" and entry["record_id"] is None)
+        ]
         decisions: dict[uuid.UUID, list[Row]] = defaultdict(list)
         for row in snapshot.all(_DECISIONS, unsaid) if unsaid else ():
-            decisions[row["call_id"]].append(row)
-        return cls({row["id"]: row for row in snapshot.all(query, calls)}, records, decisions)
+            # What erasure leaves of the hash.
+            decisions[row["call_id"]].append(row | {"counted": row["params_hash"] == ""})
+        found = {row["id"]: row | {"decisions": decisions[row["id"]]} for row in snapshot.all(query, calls)}
+        return cls(found, records, decisions)
 
     def about(self, entry: Row) -> list[Row]:
         """The records that an entry may be about: the one that it names, or any decision about its call."""
@@ -96,6 +102,8 @@ class Entries:
             return
         if kind == "dropped":
             self._dropped.add(entry["record_id"])
+        if kind == "erased":
+            yield from _left(facts.decisions.get(entry["call_id"], []))
         if not any(_fits(entry, call, record) for record in [*records] or [{}]):
             yield of_entry(entry, "commitment", f"does not fit {_about(entry)}", *_columns(entry))
 
@@ -115,6 +123,12 @@ class Entries:
                 yield of_record("erasures", month, "is of a month, and no entry says that it was dropped")
             elif month["calls"] != missing:
                 yield of_record("erasures", month, f"says that {month['calls']} calls went, and {missing} are missing")
+
+
+def _left(decisions: list[Row]) -> Iterator[Finding]:
+    for each in decisions:
+        if each["reason"] or each["edit"] is not None or each["params_hash"] not in ("", str(each["id"])):
+            yield of_record("approval_decisions", each, "is of an erased call, and still has what was to go")
 
 
 def leaf_of(entry: Row) -> bytes | None:

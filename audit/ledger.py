@@ -77,9 +77,10 @@ def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
 def erased(erasure: Values, call: Values) -> dict[str, Any]:
     """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went.
 
-    The call is its row afterwards: its own key has gone, so this entry vouches for what has remained.
+    The call is its row afterwards: its own key has gone, so this entry vouches for what has remained, also of the
+    `decisions` about it, each with whether it `counted`.
     """
-    remains = {
+    remains: dict[str, Any] = {
         **_texts(call, "user_id", "conversation_id", "message_id", "run_id", "approval_id"),
         **_values(call, "turn", "position", "tool_name", "tier", "decision", "resumed_decision", "status"),
         **_values(call, "error_code", "side_effects", "output_bytes", "attempt", "fence", "time_limit_ms"),
@@ -87,6 +88,12 @@ def erased(erasure: Values, call: Values) -> dict[str, Any]:
         **{name: call[name] and moment(call[name]) for name in ("created_at", "queued_at", "started_at")},
         "finished_at": moment(call["finished_at"]),
     }
+    remains["decisions"] = [
+        _texts(each, "id", "request_id", "user_id")
+        | _values(each, "verdict", "via", "counted")
+        | {"created_at": moment(each["created_at"])}
+        for each in call.get("decisions", ())
+    ]
     return _erasure(erasure, "erased") | {"call_id": str(call["id"]), "remains": remains}
 
 

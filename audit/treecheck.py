@@ -21,6 +21,7 @@ class Level:
         self._rows = rows
         self._tile = next(rows, None)
         self._below: list[bytes] = []
+        self._long: list[int] = []
         self.size = 0
 
     def stored(self, position: int) -> bytes | None:
@@ -29,6 +30,8 @@ class Level:
             self._tile = next(self._rows, None)
         if self._tile is None or self._tile["index"] != position // WIDTH:
             return None
+        if position % WIDTH == 0 and len(self._tile["hashes"]) > WIDTH * HASH_SIZE:
+            self._long.append(self._tile["index"])
         start = position % WIDTH * HASH_SIZE
         found = bytes(self._tile["hashes"][start : start + HASH_SIZE])
         return found if len(found) == HASH_SIZE else None
@@ -44,6 +47,7 @@ class Level:
 
     def rest(self) -> Iterator[Finding]:
         """What there is beyond the hashes that belong here."""
+        yield from (self._beyond(index) for index in self._long)
         if self.size and self.stored(self.size - 1) is not None and self._tile is not None:
             due = (self.size - 1) % WIDTH + 1
             if len(self._tile["hashes"]) != due * HASH_SIZE:

@@ -20,6 +20,7 @@ from django.test import override_settings
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
+from approvals import erasure as approvals_erasure
 from audit import checkpoints, erasure, keys, ledger, recorder, rotation, sealing
 from audit.canonical import sha256_hex
 from audit.findings import Finding, Summary
@@ -283,23 +284,20 @@ async def insert(connection: Connection, table: str, row: Row) -> None:
     await connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})".encode(), row)
 
 
-async def erase(world: World, count: int) -> None:
+async def erase(world: World, count: int, whose: int) -> None:
     """Erase the payloads of a tenant's newest calls, two at a time."""
-
-    async def nothing(connection: Connection, tenant_id: uuid.UUID, ids: list[uuid.UUID]) -> None:
-        """Nothing else goes with them."""
-
+    tenant_id, user_id = world.people[whose * 2]
+    query = (
+        "SELECT c.id FROM tool_calls c WHERE tenant_id = %s AND status IN ('success', 'error') AND row_key IS NOT NULL"
+        " AND NOT EXISTS (SELECT FROM ledger_entries e WHERE e.call_id = c.id AND version < 3)"
+        " ORDER BY id DESC LIMIT %s"
+    )
     async with await _connected(world) as connection:
-        tenant_id, user_id = world.people[0]
-        query = (
-            "SELECT id FROM tool_calls WHERE tenant_id = %s AND status IN ('success', 'error') AND approval_id IS NULL"
-            " AND row_key IS NOT NULL ORDER BY id DESC LIMIT %s"
-        )
         ids = [row["id"] for row in await (await connection.execute(query, [tenant_id, count])).fetchall()]
         for start in range(0, count, 2):
             cause = erasure.Cause(tenant_id, erasure.Scope.USER, user_id, user_id, "asked for")
             async with connection.transaction():
-                await erasure.erase(connection, cause, ids[start : start + 2], nothing)
+                await erasure.erase(connection, cause, ids[start : start + 2], approvals_erasure.erase)
 
 
 async def read(world: World, count: int) -> None:
@@ -403,7 +401,8 @@ def make_log(count: int = 280) -> World:
     world.run(rotation.rotate)
     world.run(lambda: fill(world, count // 4, rng))
     world.seal()
-    world.run(lambda: erase(world, 8))
+    for whose in (0, 1):
+        world.run(lambda whose=whose: erase(world, 8, whose))
     world.run(lambda: leave_open(world))
     world.seal()
     world.run(lambda: fill(world, 8, rng))
