@@ -12,7 +12,7 @@ from unfold.decorators import display
 
 from audit import admin_ledger, calls, filters, reads
 from audit.admin_base import ReadOnlyAdmin, json_sheet, sheet
-from audit.admin_filters import OutcomeFilter, PeriodFilter, ToolFilter
+from audit.admin_filters import OutcomeFilter, PeriodFilter, ToolFilter, asked
 from audit.models import Erasure, LedgerEntry, ToolCall
 from audit.templatetags.audit_text import gate_words, took, visible
 from audit.templatetags.history_tags import outcome_tone, outcome_words, sentence, spans
@@ -66,7 +66,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
             identity = uuid.UUID(words)
         except ValueError:
             person = User.objects.filter(username=words).values_list("id", flat=True).first()
-            wanted = calls.Filters(user=person) if person else calls.Filters(words=words)
+            wanted = calls.Filters(user=person) if person else asked(request, words)
             return calls.narrowed(queryset, wanted), False
         return queryset.filter(Q(id=identity) | Q(run_id=identity)), False
 

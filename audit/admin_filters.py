@@ -1,5 +1,6 @@
 """How operators narrow the list of calls."""
 
+import uuid
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,18 @@ from audit import calls
 from audit.filters import OUTCOMES, PERIODS, RECENT, Chosen
 from audit.models import ToolCall
 from audit.templatetags.audit_text import visible
+
+
+def asked(request: HttpRequest, words: str | None = None) -> calls.Filters:
+    """All that an operator narrows the list by at once, for what is searched for finds no more than the newest."""
+    given = request.GET.get
+    try:
+        tenant = uuid.UUID(given("tenant__id__exact", ""))
+    except ValueError:
+        tenant = None
+    return calls.Filters(
+        tenant_id=tenant, tool=given("tool") or None, error_code=given("error_code__exact") or None, words=words
+    )
 
 
 class ToolFilter(DropdownFilter):
@@ -26,7 +39,7 @@ class ToolFilter(DropdownFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
         """The calls of that tool."""
-        return calls.narrowed(queryset, calls.Filters(tool=self.value() or None))
+        return calls.narrowed(queryset, asked(request)) if self.value() else queryset
 
 
 class OutcomeFilter(DropdownFilter):

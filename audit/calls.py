@@ -29,6 +29,7 @@ IN_PROGRESS, FAILED, REFUSED, ERASED = "in_progress", "failed", "refused", "eras
 # An id is made a moment before its row, perhaps by another machine's clock.
 SLACK = timedelta(minutes=1)
 LONGEST_WORDS = 200
+MOST_FOUND = 1000
 _LOWEST, _HIGHEST = uuid.UUID(int=0), uuid.UUID(int=(1 << 128) - 1)
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _UNDER_WAY = [Status.PROPOSED.value, Status.QUEUED.value, Status.CLAIMED.value, Status.RUNNING.value]
@@ -88,7 +89,7 @@ def page(
     each: `ToolCall.objects.only(…)`.
     """
     calls = ToolCall.objects.all() if calls is None else calls
-    if _is_searched_for(principal, filters):
+    if _is_searched_for(filters):
         ids = found(principal, filters, limit=limit, before=before, after=after)
         whole = {call.id: call for call in (visible(principal, calls) if principal else calls).filter(id__in=ids)}
         return [whole[each] for each in ids if each in whole]
@@ -118,9 +119,11 @@ def each(
 
 
 def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
-    """The calls that the filters leave over, words left aside: those are for `page`, `each` and `found`."""
+    """The calls that the filters leave over; of those that have to be searched for, the newest MOST_FOUND."""
     if not filters.is_possible:
         return calls.none()
+    if _is_searched_for(filters):
+        calls = calls.filter(id__in=found(None, filters, limit=MOST_FOUND))
     equal = {
         "tenant_id": filters.tenant_id,
         "tool_name": filters.tool,
@@ -185,7 +188,7 @@ def found(
         high = min(high, first_id_at(_moved(filters.until, SLACK)))
     text = json.dumps({name: value for name, value in given.items() if value is not None}, default=str)
     # Only the operator's login may look beyond the tenant that the transaction has set.
-    function = "search_tool_calls" if principal is None else "find_tool_calls"
+    function = "search_tool_calls" if _beyond_tenants() else "find_tool_calls"
     with connections[ToolCall.objects.db].cursor() as cursor:
         cursor.execute(f"SELECT * FROM {function}(%s, %s, %s, %s, %s)", [text, low, high, after is None, limit])
         return [row[0] for row in cursor.fetchall()]
@@ -209,10 +212,14 @@ def _of_status(status: str) -> Q:
     return wanted & Q(row_key__isnull=True) if "erased" in asked else wanted
 
 
-def _is_searched_for(principal: Principal | None, filters: Filters) -> bool:
+def _is_searched_for(filters: Filters) -> bool:
     """Whether no other index serves the list: words, or a tool or an error in the calls of every tenant."""
-    everywhere = principal is None and filters.tenant_id is None and filters.run_id is None
+    everywhere = _beyond_tenants() and filters.tenant_id is None and filters.run_id is None
     return filters.words is not None or (everywhere and (filters.tool is not None or filters.error_code is not None))
+
+
+def _beyond_tenants() -> bool:
+    return ToolCall.objects.db == "operator"
 
 
 def _recently(before: uuid.UUID | None) -> uuid.UUID:

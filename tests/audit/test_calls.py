@@ -246,3 +246,14 @@ def test_a_page_reads_only_what_it_is_asked_to(tenant: Cast) -> None:
                 tenant.alice.principal, Filters(words=words), limit=2, calls=ToolCall.objects.only("id", "display")
             )
             assert call.get_deferred_fields() >= {"output", "row_key", "input"}
+
+
+def test_an_operators_queryset_can_be_narrowed_by_words_too(tenant: Cast, other_tenant: Cast) -> None:
+    word = f"w{uuid.uuid4().hex}"
+    made = [written(other_tenant.alice, display=word), written(tenant.alice, display=word, tool_name="x")]
+    written(tenant.alice)
+    with on_login("operator"):
+        everyones = ToolCall.objects.order_by("id")
+        assert [call.id for call in calls.narrowed(everyones, Filters(words=word))] == made
+        assert [call.id for call in calls.narrowed(everyones, Filters(words=word, tool="x"))] == made[1:]
+        assert [call.id for call in calls.narrowed(everyones, Filters(words=word, tenant_id=tenant.id))] == made[1:]
