@@ -51,9 +51,12 @@ _LOCK = """
 _DELETE = "DELETE FROM conversations WHERE id = ANY(%s)"
 # A run that was ended because a call of its was refused says so in the refusal's words.
 _HUSH = """
-    UPDATE runs r SET error_message = 'Erased.' FROM tool_calls c
-    WHERE c.tenant_id = %s AND c.id = ANY(%s) AND r.tenant_id = c.tenant_id AND r.id = c.run_id
-        AND r.status = 'cancelled' AND r.error_code = c.error_code"""
+    WITH refused AS MATERIALIZED (
+        SELECT run_id, error_code FROM tool_calls
+        WHERE tenant_id = %(tenant_id)s AND id = ANY(%(ids)s) AND error_code IS NOT NULL)
+    UPDATE runs r SET error_message = 'Erased.' FROM refused
+    WHERE r.tenant_id = %(tenant_id)s AND r.id = refused.run_id AND r.status = 'cancelled'
+        AND r.error_code = refused.error_code"""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class Erased:
 async def copies(connection: Connection, tenant_id: uuid.UUID, call_ids: list[uuid.UUID]) -> None:
     """Erase what is said of calls elsewhere: with their approvals, and where a run ended in their words."""
     await approvals.erase(connection, tenant_id, call_ids)
-    await connection.execute(_HUSH, [tenant_id, call_ids])
+    await connection.execute(_HUSH, {"tenant_id": tenant_id, "ids": call_ids})
 
 
 async def ask(principal: Principal, scope: str, subject_id: uuid.UUID, reason: str = "") -> Erased:

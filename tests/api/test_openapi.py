@@ -32,6 +32,8 @@ OPERATIONS = [
     ("POST", "/api/v1/approvals/{id}/deny/"), ("POST", "/api/v1/approvals/{id}/cancel/"),
     ("GET", "/api/v1/approval-rules/"), ("POST", "/api/v1/approval-rules/"), ("GET", "/api/v1/approval-rules/{id}/"),
     ("PATCH", "/api/v1/approval-rules/{id}/"), ("POST", "/api/v1/approval-rules/dry-run/"),
+    ("GET", "/api/v1/erasures/"), ("POST", "/api/v1/erasures/"), ("GET", "/api/v1/tenant/"),
+    ("PATCH", "/api/v1/tenant/"),
 ]  # fmt: skip
 
 
