@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import DropdownFilter
 
 from audit import calls
-from audit.filters import OUTCOMES, PERIODS, RECENT, Chosen
+from audit.filters import OUTCOMES, PERIODS, RECENT
 from audit.models import ToolCall
 from audit.templatetags.audit_text import visible
 
@@ -55,10 +55,7 @@ class OutcomeFilter(DropdownFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
         """The calls that ended so."""
         value = self.value() or ""
-        if value not in dict(OUTCOMES[1:]):
-            return queryset
-        chosen = Chosen({"status": value})
-        return calls.narrowed(chosen.narrowed(queryset), calls.Filters(status=chosen.status))
+        return calls.narrowed(queryset, calls.Filters(status=value)) if value in dict(OUTCOMES[1:]) else queryset
 
 
 class PeriodFilter(DropdownFilter):

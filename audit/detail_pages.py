@@ -21,7 +21,8 @@ from tenants.principal import Principal
 def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     """Everything that was recorded of one call; another's is 404.
 
-    htmx is answered with the call alone, under its name where it stands on its own page, and with 204 when its status is still the one in `seen`.
+    htmx is answered with the call alone, under its name where it stands on its own page, and with 204 when its status
+    is still the one in `seen`.
     """
     principal = request.principal
     readable = calls.visible(principal, filters.marked_erased(ToolCall.objects.defer("row_key")))

@@ -66,7 +66,7 @@ async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncItera
 def _sizes(principal: Principal, chosen: Chosen, before: uuid.UUID | None) -> list[tuple[uuid.UUID, int]]:
     """The next calls, with the size of each one's output."""
     with scoping.scope(principal.tenant_id, principal.user_id):
-        listed = chosen.narrowed(ToolCall.objects.only("id", "output_bytes"))
+        listed = ToolCall.objects.only("id", "output_bytes")
         found = calls.page(principal, chosen.filters(principal), limit=BATCH, before=before, calls=listed)
         return [(call.id, call.output_bytes or 0) for call in found]
 

@@ -21,16 +21,15 @@ from tenants.principal import Principal
 RECENT = 500
 MOST_PEOPLE = 200
 LONGEST_CHOICE = 64
-FAILED, REFUSED, ERASED = "failed", "refused", "erased"
 OUTCOMES = [
     ("", "Any status"),
     (str(Status.SUCCESS), "Done"),
-    (FAILED, "Failed"),
-    (REFUSED, "Refused"),
+    (calls.FAILED, "Failed"),
+    (calls.REFUSED, "Refused"),
     (str(Status.ERROR), "Failed or refused"),
     (str(Status.AWAITING_APPROVAL), "Waiting for approval"),
     (calls.IN_PROGRESS, "Running"),
-    (ERASED, "Erased"),
+    (calls.ERASED, "Erased"),
 ]
 PERIODS = {
     "hour": ("The last hour", timedelta(hours=1)),
@@ -39,12 +38,6 @@ PERIODS = {
     "month": ("The last 30 days", timedelta(days=30)),
 }
 IS_ERASED = Q(row_key__isnull=True, status__in=FINAL)
-# A call ended before it ran, or while it did.
-_OF_OUTCOME = {
-    FAILED: Q(status=Status.ERROR, started_at__isnull=False),
-    REFUSED: Q(status=Status.ERROR, started_at__isnull=True),
-    ERASED: IS_ERASED,
-}
 _NEVER_SHARED = {"before", "after"}
 
 
@@ -98,12 +91,6 @@ class Chosen:
         """The query of the list from a place on."""
         return urlencode(self.values | place)
 
-    @property
-    def status(self) -> str | None:
-        """The status that `audit.calls` knows; None where `narrowed` says more."""
-        given = self.values.get("status")
-        return None if given in _OF_OUTCOME else given
-
     def filters(self, principal: Principal) -> calls.Filters:
         """What `audit.calls` is asked for; only those who see the tenant's history may name a person."""
         values = self.values
@@ -115,7 +102,7 @@ class Chosen:
         return calls.Filters(
             user=values.get("user") if principal.sees_whole_history else None,
             tool=values.get("tool"),
-            status=self.status,
+            status=values.get("status"),
             error_code=values.get("error"),
             conversation_id=values.get("conversation"),
             run_id=values.get("run"),
@@ -123,11 +110,6 @@ class Chosen:
             until=_midnight(values.get("until"), zone, 1),
             words=values.get("q"),
         )
-
-    def narrowed(self, found: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
-        """Narrowed by what is no filter of `audit.calls`: whether a call ran, and whether it was erased."""
-        outcome = _OF_OUTCOME.get(self.values.get("status", ""))
-        return found if outcome is None else found.filter(outcome)
 
     def chips(self, principal: Principal) -> list[Chip]:
         """The active filters, in words, each with the way back to the list without it."""

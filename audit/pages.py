@@ -33,7 +33,7 @@ def usernames(user_ids: set[uuid.UUID]) -> dict[uuid.UUID, str]:
 
 
 def _rows(principal: Principal, chosen: Chosen, **place: Any) -> list[ToolCall]:
-    listed = filters.marked_erased(chosen.narrowed(ToolCall.objects.only(*ROW)))
+    listed = filters.marked_erased(ToolCall.objects.only(*ROW))
     return calls.page(principal, chosen.filters(principal), calls=listed, **place)
 
 

@@ -18,14 +18,16 @@ async def test_no_page_scrolls_sideways_on_a_phone(visit: Visit, tenant: Cast, s
     answer = await asyncio.to_thread(stack.chat, tenant.alice, content)
     body = answer.json()
     assert body["tool_calls"]
-    paths = ["/", f"/?c={body['conversation_id']}", "/history/", "/nowhere/"]
+    paths = ["/", f"/?c={body['conversation_id']}", "/history/", "/history/charts/", "/nowhere/"]
     paths += [f"/history/{call['id']}/" for call in body["tool_calls"]]
     page = await visit("/", tenant.alice, size=PHONE, scheme=scheme)
     wide = {}
     for path in paths:
         await page.goto(path)
-        for card in await page.locator("details.call summary").all():
+        for card in await page.locator("details.call > summary").all():
             await card.click()
+            if path == "/history/":
+                await expect(page.locator("details.call[data-loaded]").last).to_be_visible()
         if found := await sticking_out(page):
             wide[path] = found
     assert wide == {}
