@@ -6,6 +6,7 @@ and any tile that has what was there at a size serves every proof for that size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from audit.merkle import EMPTY_ROOT, HASH_SIZE, Frontier, fold, root
 
@@ -164,5 +165,11 @@ def _subtrees(leaves: _Range, tiles: Tiles) -> list[bytes]:
         hashes = tiles.get(place, b"")[offset * HASH_SIZE : (offset + count) * HASH_SIZE]
         if len(hashes) != count * HASH_SIZE:
             raise BadTiles(f"tile {place[0]}/{place[1]} lacks what a tree of {leaves[1]} leaves has in it")
-        found.append(root(split(bytes(hashes))))
+        found.append(_root_over(bytes(hashes)))
     return found
+
+
+# Neighbouring leaves share all but the lowest of their siblings.
+@lru_cache(maxsize=1024)
+def _root_over(hashes: bytes) -> bytes:
+    return root(split(hashes))
