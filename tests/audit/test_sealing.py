@@ -190,6 +190,31 @@ async def test_who_comes_while_another_seals_leaves_it_to_them(people: Cast) -> 
     assert (await sealing.seal()).entries == 2
 
 
+async def test_a_round_costs_the_same_however_long_the_log_is(people: Cast) -> None:
+    unsealed = (
+        "INSERT INTO ledger_entries (tenant_id, kind, version, commitment)"
+        f" SELECT '{people.id}', 'read', 3, decode(repeat('00', 32), 'hex') FROM generate_series(1, 20000)"
+    )
+    logs.as_owner(unsealed)
+    # First as the table's statistics never see it later, with nothing sealed yet, then as they mostly are.
+    for _ in range(2):
+        logs.as_owner("ANALYZE ledger_entries")
+        await sealing.seal()
+        logs.as_owner("ANALYZE ledger_tiles", "ANALYZE ledger_checkpoints")
+        before = _times_read_through()
+        await logs.write_calls(people.alice)
+        assert (await sealing.seal()).entries == 2
+        assert (await sealing.seal()).entries == 0
+        assert _times_read_through() == before
+
+
+def _times_read_through() -> int:
+    """How often the tables of the log were read from end to end, by anybody."""
+    names = "('ledger_entries', 'ledger_tiles', 'ledger_checkpoints', 'tool_calls')"
+    rows("SELECT pg_stat_force_next_flush()")
+    return int(rows(f"SELECT sum(seq_scan) AS n FROM pg_stat_user_tables WHERE relname IN {names}")[0]["n"])
+
+
 # --- cut at every point ----------------------------------------------------------------------------------------------
 CUTS = ["checked_head", "_next_of_tenants", "read_tiles", "keep_tiles", "sign_head"]
 
