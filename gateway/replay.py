@@ -14,7 +14,8 @@ from gateway import loop, prompts
 from gateway.drives import Drive, RunLost
 from gateway.errors import NoSuchResponse
 from gateway.providers.interface import Prompt, ToolMessage
-from gateway.recorded import Difference, RecordedWorld, RecordingEnds, name_of
+from gateway.recorded import Difference, RecordedWorld, RecordingEnds
+from gateway.recorded_steps import name_of
 from gateway.recordings import Recording, load
 from gateway.view import Row, RunView
 from tenants import scoping
@@ -103,6 +104,10 @@ async def _driven(found: Replayed, world: RecordedWorld) -> RunView:
         world.calls |= {call["id"]: call for call in recording.calls if call["id"] in world.calls}
     except RecordingEnds as end:
         found.stopped = str(end)
+    except Exception as error:
+        # Rows that nobody but their owner can have made so: what was found until here is told all the same.
+        found.stopped = "the loop cannot be driven over these rows"
+        found.differ("run", "the rows", "what the loop can have written", f"{type(error).__name__}: {error}")
     return view
 
 

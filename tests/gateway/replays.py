@@ -1,6 +1,7 @@
 """Replays of runs that a running Toolgate has made, and what must stand still meanwhile."""
 
 import asyncio
+import json
 import time
 import uuid
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import psycopg
 from django.conf import settings
 
 from audit import sealing
+from gateway.providers import openai_wire
 from gateway.replay import Replayed, replay
 from tenants import scoping
 from tests.database import rows
@@ -104,3 +106,10 @@ def tamper(table: str, statement: str, *values: object) -> None:
         owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
         assert owner.execute(statement.encode(), values).rowcount >= 1
         owner.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER".encode())
+
+
+def wire(prompt: Any) -> Any:
+    """The body that an OpenAI-compatible provider would be sent."""
+    return json.loads(
+        json.dumps(openai_wire.body(prompt, openai_wire.names(prompt), limit="max_tokens", streaming=False))
+    )

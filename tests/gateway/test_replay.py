@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
-import openai
 import pytest
 
 from gateway.audit_commands.replay import handle, told
 from gateway.models import Agent
-from gateway.providers import openai_wire
 from gateway.providers.interface import ToolMessage
 from gateway.recordings import NoSuchRun
 from tenants.routing import on_login
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended, everything, intact, replayed, run_of, tamper, until
+from tests.gateway.replays import ended, everything, intact, replayed, run_of, tamper, until, wire
 from tests.hostile.upstream import Script, Upstream, completion, failing, running, scripted, streamed
 from tests.people import Cast
 from tests.stack import Stack
@@ -27,11 +25,6 @@ NOTE = 'call: save_note {"title": "a", "content": "b"}'
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hi Bob"}'
 TASKS = ("t1", "list_tasks", "{}")
 SAVED = ("n1", "save_note", '{"title": "a", "content": "b"}')
-WEATHER: Any = {
-    "type": "function",
-    "function": {"name": "get_weather", "description": "", "parameters": {"type": "object", "properties": {}}},
-}
-ROME = ("w1", "get_weather", '{"city": "Rome"}')
 
 
 @pytest.fixture(scope="module")
@@ -102,14 +95,8 @@ def test_each_turn_is_asked_what_the_provider_was_asked_and_the_provider_is_aske
     asked = list(script.asked)
     for body, bodies in ((answer, asked[:3]), (again, asked[3:])):
         found = intact(tenant, body["run_id"])
-        assert [_wire(prompt) for prompt in found.prompts] == bodies
+        assert [wire(prompt) for prompt in found.prompts] == bodies
     assert script.asked == asked
-
-
-def _wire(prompt: Any) -> Any:
-    return json.loads(
-        json.dumps(openai_wire.body(prompt, openai_wire.names(prompt), limit="max_tokens", streaming=False))
-    )
 
 
 def test_an_edited_approval_replays_with_what_ran(stack: Stack, tenant: Cast) -> None:
@@ -203,58 +190,6 @@ def test_a_run_out_of_time_keeps_what_had_been_said(upstream: Upstream, tenant: 
     assert ended(upstream.stack, tenant.alice, run_id)["incomplete_reason"] == "time"
     found = intact(tenant, run_id)
     assert found.view is not None and found.view.turns[-1].text == "Half a"
-
-
-# --- the compatible APIs ---------------------------------------------------------------------------------------------
-def _client(upstream: Upstream, tenant: Cast) -> openai.OpenAI:
-    return openai.OpenAI(api_key=tenant.alice.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=60)
-
-
-@pytest.mark.parametrize(
-    "replies",
-    [
-        [completion("I ask.", ROME)],
-        [completion("Both.", TASKS, ROME), completion("Now I ask.", ROME)],
-        [completion("Mixed.", ROME, SAVED)],
-    ],
-    ids=["client calls", "managed calls before client calls", "client calls before managed ones"],
-)
-def test_a_run_with_tools_of_the_client_replays(upstream: Upstream, tenant: Cast, replies: list[Any]) -> None:
-    script = upstream.script(*replies)
-    messages: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": script.name}]
-    try:
-        _client(upstream, tenant).chat.completions.create(
-            model="openai/m", messages=messages, tools=[WEATHER], temperature=0.2
-        )
-    except openai.UnprocessableEntityError:
-        assert "Mixed." in str(rows("SELECT text FROM turns WHERE tenant_id = %(t)s", t=tenant.id))
-    found = intact(tenant, run_of(tenant))
-    assert [_wire(prompt) for prompt in found.prompts] == script.asked
-
-
-def test_a_stateless_clients_next_request_replays_with_the_hidden_rounds(upstream: Upstream, tenant: Cast) -> None:
-    script = upstream.script(completion("Looking.", TASKS), completion("None."), completion("Bye."))
-    client = _client(upstream, tenant)
-    said: Any = [{"role": "user", "content": script.name}]
-    first = client.chat.completions.create(model="openai/m", messages=said)
-    said += [{"role": "assistant", "content": first.choices[0].message.content}]
-    said += [{"role": "user", "content": f"{script.name} thanks"}]
-    client.chat.completions.create(model="openai/m", messages=said)
-    first_run, second_run = rows("SELECT id FROM runs WHERE tenant_id = %(t)s ORDER BY created_at", t=tenant.id)
-    assert [_wire(each) for each in intact(tenant, str(first_run["id"])).prompts] == script.asked[:2]
-    assert [_wire(each) for each in intact(tenant, str(second_run["id"])).prompts] == script.asked[2:]
-
-
-def test_a_run_over_v1_that_waited_for_a_human_ends_as_it_did(upstream: Upstream, tenant: Cast) -> None:
-    mail = ("m1", "send_email", '{"to": "bob@example.com", "subject": "Hello", "body": "Hi"}')
-    script = upstream.script(completion("Mailing.", mail))
-    _client(upstream, tenant).chat.completions.create(
-        model="openai/m", messages=[{"role": "user", "content": script.name}]
-    )
-    assert decide(upstream.stack, tenant.carol, _requests(tenant)[0], "approve").status_code == 200
-    run_id = run_of(tenant)
-    assert ended(upstream.stack, tenant.alice, run_id)["status"] == "completed"
-    intact(tenant, run_id)
 
 
 # --- as far as it goes -----------------------------------------------------------------------------------------------

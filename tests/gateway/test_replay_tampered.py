@@ -115,6 +115,19 @@ def test_a_changed_answer_is_named(body: dict[str, Any]) -> None:
     assert wheres(body["run_id"]) == [("run", "answer")]
 
 
+@pytest.mark.parametrize(
+    ("table", "statement"),
+    [
+        ("tool_calls", "UPDATE tool_calls SET decision = '[{\"x\": 1}]' WHERE run_id = %s AND turn = 2"),
+        ("turns", "UPDATE turns SET more = '{' WHERE run_id = %s AND number = 2"),
+    ],
+)
+def test_rows_that_make_no_sense_are_named_and_stop_it(body: dict[str, Any], table: str, statement: str) -> None:
+    tamper(table, statement, body["run_id"])
+    assert ("run", "the rows") in wheres(body["run_id"])
+    assert replayed(body["run_id"]).stopped == "the loop cannot be driven over these rows"
+
+
 def test_an_entry_that_is_gone_is_missed(body: dict[str, Any]) -> None:
     gone = "DELETE FROM ledger_entries WHERE call_id = %s AND kind = 'settled'"
     tamper("ledger_entries", gone, body["tool_calls"][2]["id"])
