@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Checks a Toolgate receipt, or an export, with nothing but a public key that you got from somewhere else.
 
     python3 verify.py receipt.json --public-key 'toolgate/1f2e3d4c+0a1b2c3d+AaBb…'
