@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import orjson
 import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
 
-from audit import recorder, sealing, tiles
+from audit import merkle, recorder, sealing, tiles
+from audit.errors import SealingRefused
+from audit.leaves import leaf_hash
 from audit.notes import Checkpoint, Verifier, open_note
 from tenants import scoping
 from tenants.scoping import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.database import rows
-from tests.people import Person
+from tests.people import Cast, Person
 
 URLS = ("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_SYSTEM_URL", "DATABASE_OPERATOR_URL")
 
@@ -130,3 +133,55 @@ def heads() -> list[Checkpoint]:
 def stored_tiles() -> dict[tiles.Place, bytes]:
     """Every tile."""
     return {(row["level"], row["index"]): bytes(row["hashes"]) for row in rows("SELECT * FROM ledger_tiles")}
+
+
+def check() -> None:
+    """Every committed entry is there once, in tiles and heads alike, and all heads are of one tree."""
+    found = entries()
+    assert rows("SELECT seq FROM ledger_entries WHERE leaf_index IS NULL") == []
+    assert [entry["leaf_index"] for entry in found] == list(range(len(found)))
+    of_tenants: dict[Any, list[int]] = {}
+    for entry in found:
+        of_tenants.setdefault(entry["tenant_id"], []).append(entry["tenant_index"])
+    assert all(indices == list(range(len(indices))) for indices in of_tenants.values())
+    hashes = [leaf_hash(entry) for entry in found]
+    assert stored_tiles() == tiles.grown(0, hashes, {})
+    signed = heads()
+    assert signed[-1].size == len(found)
+    for head in signed:
+        assert head.root == merkle.root(hashes[: head.size])
+    assert filed() == signed
+
+
+def filed() -> list[Checkpoint]:
+    """The heads in the checkpoint file."""
+    lines = Path(settings.TOOLGATE_CHECKPOINT_FILE).read_bytes().splitlines()
+    return [Checkpoint.parse(open_note(orjson.loads(line)["note"], verifiers())) for line in lines]
+
+
+class Cut(BaseException):
+    """As when the process is killed."""
+
+
+async def refused(kind: type[SealingRefused], words: str) -> None:
+    """Sealing says no in these words, and nothing is sealed or signed."""
+    before = (rows("SELECT * FROM ledger_entries ORDER BY seq"), rows("SELECT * FROM ledger_checkpoints ORDER BY id"))
+    with pytest.raises(kind, match=words):
+        await sealing.seal()
+    after = (rows("SELECT * FROM ledger_entries ORDER BY seq"), rows("SELECT * FROM ledger_checkpoints ORDER BY id"))
+    assert after == before
+
+
+async def three_heads(people: Cast) -> None:
+    """Seal three times, two entries each."""
+    for _ in range(3):
+        await write_calls(people.alice)
+        await sealing.seal()
+
+
+# As an old backup has it, of a log of three heads.
+RESTORED = (
+    "UPDATE ledger_entries SET leaf_index = NULL, tenant_index = NULL WHERE leaf_index >= 4",
+    "DELETE FROM ledger_checkpoints WHERE size > 4",
+    "UPDATE ledger_tiles SET hashes = substr(hashes, 1, 128) WHERE level = 0",
+)
