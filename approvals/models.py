@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
+from tenants.jsonb import Decoder
 from tenants.models import Role, Tenant, User
 
 # The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
@@ -90,7 +91,9 @@ class ApprovalDecision(models.Model):
     reason = models.TextField(default="")
     via = models.TextField(help_text="Where it was decided: api, page, socket or admin.")
     params_hash = models.TextField()
-    edit = models.JSONField(null=True, help_text="What was changed in the arguments: [{op, path, before, after}].")
+    edit = models.JSONField(
+        decoder=Decoder, null=True, help_text="What was changed in the arguments: [{op, path, before, after}]."
+    )
     created_at = models.DateTimeField()
 
     class Meta:

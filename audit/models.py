@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
+from tenants.jsonb import Decoder
 from tenants.models import Tenant, User
 
 
@@ -59,9 +60,9 @@ class ToolCall(models.Model):
     position = models.IntegerField(help_text="The call's place among its turn's calls, from 0.")
     tool_name = models.TextField()
     tier = models.TextField(null=True, help_text="Empty when no such tool exists.")
-    input = models.JSONField(null=True)
+    input = models.JSONField(decoder=Decoder, null=True)
     input_raw = models.TextField(null=True, help_text="What the model sent, when it was not valid JSON.")
-    output = models.JSONField(null=True)
+    output = models.JSONField(decoder=Decoder, null=True)
     output_bytes = models.IntegerField(null=True, help_text="Size of the whole output as JSON.")
     display = models.TextField(default="")
     status = models.TextField(choices=Status.choices, default=Status.PROPOSED)
@@ -70,7 +71,9 @@ class ToolCall(models.Model):
     error_field = models.TextField(null=True)
     decision = models.JSONField(default=list, help_text="Each gate's answer, in order.")
     approval_id = models.UUIDField(null=True, help_text="The approval request that it waited for.")
-    approved_input = models.JSONField(null=True, help_text="What ran, where an approver had edited the arguments.")
+    approved_input = models.JSONField(
+        decoder=Decoder, null=True, help_text="What ran, where an approver had edited the arguments."
+    )
     approved_params_hash = models.TextField(null=True)
     resumed_decision = models.JSONField(null=True, help_text="Each gate's answer when it went on after an approval.")
     side_effects = models.JSONField(default=list, help_text="What the call made or changed: kind, id, action.")

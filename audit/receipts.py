@@ -4,7 +4,6 @@ Who has it and a public key can check it without this server: docs/verify.py doe
 state; that its entries are in the log can still be shown.
 """
 
-import json
 import uuid
 from typing import Any
 
@@ -13,7 +12,7 @@ from django.db import connections, router
 from audit import leaves, proofs, statements
 from audit.canonical import canonical
 from audit.models import Erasure, LedgerEntry, ToolCall
-from audit.snapshots import number
+from tenants import jsonb
 
 Row = dict[str, Any]
 
@@ -53,7 +52,7 @@ def _decisions(call: ToolCall) -> list[Row]:
         columns = cursor.description
         return [
             {
-                column.name: json.loads(value, parse_int=number) if value and column.type_code == _JSONB else value
+                column.name: jsonb.loads(value) if value and column.type_code == _JSONB else value
                 for column, value in zip(columns, row, strict=True)
             }
             for row in cursor.fetchall()
@@ -100,7 +99,7 @@ def _statement(entry: Row, call: ToolCall, decisions: list[Row]) -> str | None:
     """The exact text that the entry commits to; None when it was erased, or the rows do not say it any more."""
     if call.row_key is None or entry["kind"] not in statements.OF_CALL:
         return None
-    values = vars(call) | {"output": doubles(call.output)}
+    values = vars(call)
     for record in decisions if entry["kind"] == "decided" else [{}]:
         if entry["record_id"] not in (None, record.get("id", uuid.UUID(int=0))):
             continue
@@ -111,15 +110,6 @@ def _statement(entry: Row, call: ToolCall, decisions: list[Row]) -> str | None:
         if statement is not None and statement.fits(bytes(entry["commitment"])):
             return statement.text
     return None
-
-
-def doubles(value: Any) -> Any:
-    """JSON from Django, where a double may have come as a long integer, as RFC 8785 has it."""
-    if isinstance(value, dict):
-        return {name: doubles(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [doubles(each) for each in value]
-    return number(str(value)) if type(value) is int else value
 
 
 def _proof(entries: list[Row]) -> Row | None:

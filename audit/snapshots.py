@@ -1,6 +1,5 @@
 """One moment of the database, read past every wall and in constant memory, whatever somebody has written into it."""
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +8,8 @@ from typing import Any, Self
 import psycopg
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg.types.json import set_json_loads
+
+from tenants import jsonb
 
 Connection = psycopg.Connection[dict[str, Any]]
 Row = dict[str, Any]
@@ -70,14 +71,9 @@ class _AnyTime(TimestamptzLoader):
 
 def _loads(data: str | bytes) -> Any:
     try:
-        return json.loads(data, parse_int=number)
+        return jsonb.loads(data)
     except (RecursionError, ValueError):
         return _Unreadable()
-
-
-def number(text: str) -> int | float:
-    """An integer as PostgreSQL writes it: what was a double, and comes with many digits, is a double again."""
-    return int(text) if len(text) < 16 else float(text)
 
 
 class _Unreadable:

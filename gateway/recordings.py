@@ -15,7 +15,6 @@ from gateway.providers.interface import Answer, Opaque, PromptMessage, Suggested
 from gateway.view import Row
 from tenants import scoping
 from tenants.scoping import Connection, Scope, transaction
-from tools.arguments import MAX_INTEGER
 
 _WHOSE = """
     SELECT tenant_id, user_id FROM runs WHERE id = %s
@@ -74,7 +73,7 @@ async def load(run_id: uuid.UUID) -> Recording:
         found = Recording(
             scope,
             run,
-            [call | {name: doubles(call[name]) for name in ("input", "approved_input", "output")} for call in calls],
+            calls,
             {row["id"]: row for row in await _all(connection, _REQUESTS, run_id)},
             await _all(connection, _DECISIONS, ids),
             await _all(connection, _ENTRIES, scope.tenant_id, ids),
@@ -90,15 +89,6 @@ async def load(run_id: uuid.UUID) -> Recording:
 
 async def _all(connection: Connection, query: LiteralString, *values: Any) -> list[Row]:
     return await (await connection.execute(query, values)).fetchall()
-
-
-def doubles(value: Any) -> Any:
-    """A JSON value with its numbers as JSON has them: PostgreSQL gives 1e300 back as an integer of 301 digits."""
-    if isinstance(value, dict):
-        return {name: doubles(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [doubles(item) for item in value]
-    return float(value) if type(value) is int and abs(value) > MAX_INTEGER else value
 
 
 def answer_of(turn: Row, calls: list[Row]) -> Answer:

@@ -17,7 +17,10 @@ from django.conf import settings
 from django.db import connections
 from django.db import transaction as django_transaction
 from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
+
+from tenants import jsonb
 
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 Pool = AsyncConnectionPool[Connection]
@@ -39,6 +42,7 @@ async def _configure(connection: Connection) -> None:
     await connection.set_autocommit(True)
     # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
     await connection.execute("SET plan_cache_mode = force_generic_plan")
+    set_json_loads(jsonb.loads, connection)
 
 
 async def pool(login: str = "default") -> Pool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from audit.canonical import sha256_hex
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, scripted
 from tests.people import Cast
@@ -154,3 +155,16 @@ def test_the_note_keeps_what_is_valid_however_odd(stack: Stack, tenant: Cast) ->
     assert body["tool_calls"][0]["status"] == "success"
     [note] = rows("SELECT title, content, tags FROM notes WHERE tenant_id = %(tenant)s", tenant=tenant.id)
     assert note == given
+
+
+def test_a_number_of_three_hundred_digits_is_shown_and_told_as_it_was_sent(stack: Stack, tenant: Cast) -> None:
+    first = stack.chat(tenant.alice, 'call: save_note {"title": "a", "content": "b", "size": 1e300}').json()
+    [call] = first["tool_calls"]
+    assert (call["error"]["code"], call["input"]["size"]) == ("validation_error", 1e300)
+    again = stack.chat(tenant.alice, "Go on.", conversation_id=first["conversation_id"])
+    assert (again.status_code, again.json()["status"]) == (200, "completed")
+    read = stack.get(tenant.alice, f"/api/v1/tool-calls/{call['id']}/")
+    assert read.json()["input"] == {"title": "a", "content": "b", "size": 1e300}
+    assert stack.get(tenant.alice, f"/api/v1/tool-calls/{call['id']}/receipt/").json()["params_hash"] == sha256_hex(
+        {"title": "a", "content": "b", "size": 1e300}
+    )

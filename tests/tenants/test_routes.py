@@ -50,10 +50,12 @@ def _ids(stack: Stack, person: Person) -> dict[str, str]:
 
 
 def _everything(cast: Cast) -> list[dict[str, Any]]:
+    # The sealer may give an entry its place meanwhile.
+    unplaced = "to_jsonb(x) - 'leaf_index' - 'tenant_index'"
     found: list[dict[str, Any]] = []
     for table in ("conversations", "runs", "messages", "turns", "tool_calls", "notes", "ledger_entries"):
         found += rows(
-            f"SELECT '{table}' AS of, to_jsonb(x)::text AS whole FROM {table} x WHERE tenant_id = %(t)s ORDER BY 2",
+            f"SELECT '{table}' AS of, ({unplaced})::text AS whole FROM {table} x WHERE tenant_id = %(t)s ORDER BY 2",
             t=cast.id,
         )
     return found
