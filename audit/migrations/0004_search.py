@@ -49,10 +49,11 @@ class Migration(migrations.Migration):
                              'error=' || coalesce(error_code, ''), 'at=' || left(id::text, 6), 'at=' || left(id::text, 7)]);
             END $$;
 
-            -- Written when a call is final, or waits for a human and so may wait for days; not at every step of its life.
+            -- Written when a call is final, or waits for a human and so may wait for days; not at every step of its life. What is
+            -- found must not first be looked for in a list of what is still to be filed.
             CREATE INDEX tool_calls_terms ON tool_calls USING gin (
                 call_terms(id, tenant_id, user_id, tool_name, error_code, display, error_message, input, input_raw))
-                WHERE status IN ('success', 'error', 'awaiting_approval');
+                WITH (fastupdate = off) WHERE status IN ('success', 'error', 'awaiting_approval');
 
             CREATE FUNCTION uuid_v7_milliseconds(id uuid) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
                 SELECT ('x' || replace(left(id::text, 13), '-', ''))::bit(48)::bigint
