@@ -1,7 +1,6 @@
 """A database with a log of its own, of every kind of call and entry, for what looks at the whole log."""
 
 import asyncio
-import json
 import os
 import random
 import tempfile
@@ -26,9 +25,9 @@ from audit.canonical import sha256_hex
 from audit.findings import Finding, Summary
 from audit.identifiers import uuid7
 from audit.recorder import Failure, NewCall, Outcome, Place
-from audit.snapshots import Snapshot, number
+from audit.snapshots import Snapshot
 from audit.verification import Verification
-from tenants import scoping
+from tenants import jsonb, scoping
 
 Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
@@ -167,7 +166,7 @@ async def fill(world: World, count: int, rng: random.Random) -> None:
 
 async def _connected(world: World) -> Connection:
     connection = await psycopg.AsyncConnection.connect(world.owner_url, row_factory=dict_row, autocommit=True)
-    set_json_loads(lambda data: json.loads(data, parse_int=number), connection)
+    set_json_loads(jsonb.loads, connection)
     return connection
 
 
