@@ -17,6 +17,18 @@ class Migration(migrations.Migration):
                 WHERE status IN ('proposed', 'awaiting_approval', 'queued', 'claimed', 'running');
             DROP INDEX tool_calls_open;
 
+            -- By which letters are letters, and have lower case: the same on every machine where PostgreSQL has its own rules
+            -- (17 and later), else those of the machine.
+            DO $$ BEGIN
+                CREATE COLLATION of_words (provider = builtin, locale = 'C.UTF-8');
+            EXCEPTION WHEN OTHERS THEN
+                BEGIN
+                    CREATE COLLATION of_words (provider = libc, locale = 'C.UTF-8');
+                EXCEPTION WHEN OTHERS THEN
+                    CREATE COLLATION of_words FROM "und-x-icu";
+                END;
+            END $$;
+
             -- The words of a text as they are searched for. Letters and digits make words, everything else parts them; in
             -- lower case, at most 64 characters each. Chinese and Japanese know no spaces: each character is a word.
             CREATE FUNCTION words_of(given text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
@@ -25,7 +37,7 @@ class Migration(migrations.Migration):
                     given := regexp_replace(normalize(given, NFKC),
                         '([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])', ' \1 ', 'g');
                 END IF;
-                given := regexp_replace(lower(given COLLATE pg_c_utf8), '[^[:alnum:]]+', ' ', 'g');
+                given := regexp_replace(lower(given COLLATE public.of_words), '[^[:alnum:]]+', ' ', 'g');
                 IF given ~ '[^ ]{65}' THEN
                     given := regexp_replace(given, '([^ ]{64})[^ ]+', '\1', 'g');
                 END IF;
