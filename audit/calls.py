@@ -29,7 +29,7 @@ IN_PROGRESS, FAILED, REFUSED, ERASED = "in_progress", "failed", "refused", "eras
 # An id is made a moment before its row, perhaps by another machine's clock.
 SLACK = timedelta(minutes=1)
 LONGEST_WORDS = 200
-MOST_FOUND = 1000
+MOST_FOUND = 200
 _LOWEST, _HIGHEST = uuid.UUID(int=0), uuid.UUID(int=(1 << 128) - 1)
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 _UNDER_WAY = [Status.PROPOSED.value, Status.QUEUED.value, Status.CLAIMED.value, Status.RUNNING.value]

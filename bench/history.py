@@ -1,4 +1,4 @@
-"""`python -m bench.history [--large N] [--total N] [--data DIR]`: what lists, search and detail cost in a long history.
+"""`python -m bench.history [--large N] [--total N] [--data DIR] [--reader NAME]`: what a long history costs to read.
 
 Every figure is for the statements about calls that a real request sends: the CPU time of the PostgreSQL process that
 answers them, and in brackets the time at the cursor, which on a busy machine is mostly waiting for a core. Beside it is
@@ -38,6 +38,7 @@ def main() -> int:
     options.add_argument("--large", type=int, default=400_000)
     options.add_argument("--total", type=int, default=600_000)
     options.add_argument("--data", type=Path)
+    options.add_argument("--reader", help="member, busy member, auditor or operator alone")
     given = options.parse_args()
     directory = given.data or Path(tempfile.mkdtemp(prefix="toolgate-history-"))
     with ExitStack() as stack:
@@ -45,7 +46,7 @@ def main() -> int:
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
         services = stack.enter_context(EmbeddedServices(directory, durable=False))
         _prepare(services, directory, given.large, given.total)
-        _print(services.database_owner_url)
+        _print(services.database_owner_url, given.reader)
     return 0
 
 
@@ -162,7 +163,7 @@ def _bare(owner: psycopg.Connection, where: str, limit: int) -> float:
     return statistics.median(spent[2:])
 
 
-def _print(owner_url: str) -> None:
+def _print(owner_url: str, only: str | None) -> None:
     from bench.readers import readers
 
     with psycopg.connect(owner_url, autocommit=True) as owner:
@@ -171,7 +172,7 @@ def _print(owner_url: str) -> None:
         assert found is not None
         print(f"{found[0]:,} calls, {found[1]}; ms, {ROUNDS} requests each")
         print(f"{'':<54}{'p50':>8}{'p95':>8}{'':>10}{'bare':>8}{'ratio':>7}{'months':>8}")
-        for reader in readers(owner):
+        for reader in readers(owner, only):
             for case, query, where in reader.cases():
                 for surface, request, limit in reader.requests(query):
                     p50, p95, spent, asked = _measured(request)

@@ -31,6 +31,7 @@ class Reader:
     admin: Any
     conversation: str
     call: str
+    before: str
     whole: bool
 
     def cases(self) -> Iterator[tuple[str, dict[str, str], str]]:
@@ -70,11 +71,11 @@ class Reader:
             ("a rare word", generator.RARE_WORD),
             ("an absent word", generator.ABSENT_WORD),
         ):
-            asked = "&".join(f"''{word}''" for word in words.split())
-            # The newest two days of a common word, which is more than a page, whoever looks for it; else every month.
-            recent = f"id >= uuid_v7_floor(now() - interval '{2 if self.whole else 35} days') AND "
-            where = TERMS.format((asked if self.admin else f"{asked}&{term}").replace("''", "''"))
-            yield f"search: {kind}", {"q": words}, (recent if "common" in kind else "") + where
+            # A page of a common word is in the newest hours of everybody's calls, and the bare query may know it.
+            bounds = f"(''at={self.call[:6]}''|''at={self.before[:6]}'')&" if self.whole and "common" in kind else ""
+            asked = bounds + "&".join(f"''{word}''" for word in words.split())
+            where = TERMS.format(asked if self.admin else f"{asked}&{term}")
+            yield f"search: {kind}", {"q": words}, where
         yield "one call", {"id": self.call}, f"id = '{self.call}'"
 
     def requests(self, query: dict[str, str]) -> Iterator[tuple[str, Callable[[], Any], int]]:
@@ -101,14 +102,18 @@ def _get(client: Any, path: str) -> None:
         raise RuntimeError(f"{path}: {answer.status_code} {answer.content[:500]!r}")
 
 
-def readers(owner: psycopg.Connection) -> Iterator[Reader]:
+def readers(owner: psycopg.Connection, only: str | None) -> Iterator[Reader]:
     """A member with few calls, one with very many, an auditor, and an operator."""
     tenant_id = _one(owner, "SELECT tenant_id FROM bench_people WHERE tenant = 0 LIMIT 1")
-    for name, number, role in (("member", 500, "member"), ("busy member", 0, "member"), ("auditor", 1, "auditor")):
-        user_id = _one(owner, f"SELECT user_id FROM bench_people WHERE tenant = 0 AND number = {number}")
-        yield _reader(owner, name, tenant_id, user_id, role)
-    user_id = _one(owner, "SELECT user_id FROM bench_people WHERE tenant = 0 AND number = 2")
-    yield _reader(owner, "operator", tenant_id, user_id, "owner", operator=True)
+    for name, number, role in (
+        ("member", 500, "member"),
+        ("busy member", 0, "member"),
+        ("auditor", 1, "auditor"),
+        ("operator", 2, "owner"),
+    ):
+        if only in (None, name):
+            user_id = _one(owner, f"SELECT user_id FROM bench_people WHERE tenant = 0 AND number = {number}")
+            yield _reader(owner, name, tenant_id, user_id, role)
 
 
 def _one(owner: psycopg.Connection, query: str) -> str:
@@ -117,15 +122,14 @@ def _one(owner: psycopg.Connection, query: str) -> str:
     return str(row[0])
 
 
-def _reader(
-    owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, role: str, *, operator: bool = False
-) -> Reader:
+def _reader(owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, role: str) -> Reader:
     from django.test import Client
 
     from tenants import keys
     from tenants.models import Membership, User
     from tenants.routing import on_login
 
+    operator = name == "operator"
     with on_login("operator"):
         User.objects.filter(id=user_id).update(is_superuser=operator, is_staff=operator)
         membership = Membership.objects.get(tenant_id=tenant_id, user_id=user_id)
@@ -140,8 +144,9 @@ def _reader(
         _one(owner, f"SELECT {column} FROM tool_calls WHERE {mine} ORDER BY id DESC LIMIT 1 OFFSET 20")
         for column in ("id", "conversation_id")
     )
+    before = _one(owner, f"SELECT uuid_v7_floor(uuid_extract_timestamp('{call}') - interval '4 hours')")
     return Reader(name, tenant_id, str(uuid.UUID(user_id)), page, Client(headers={"Authorization": f"Bearer {key}"}),
-                  page if operator else None, conversation, call, whole)  # fmt: skip
+                  page if operator else None, conversation, call, before, whole)  # fmt: skip
 
 
 def _session(user: Any) -> str:
