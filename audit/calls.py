@@ -3,8 +3,8 @@
 Nothing here counts: a page is read from where the one before it ended, however long the list. Ids grow with time, so a
 time bounds the ids, and with them the partitions that are read.
 
-Words are searched for by `search_tool_calls` in the database (audit/migrations/0004_search.py): a call is found when it
-has all of them in its tool's name, its line for people, its error's message or the first 4096 characters of its
+Words are searched for by `look_up_tool_calls` in the database (audit/migrations/0004_search.py): a call is found when
+it has all of them in its tool's name, its line for people, its error's message or the first 4096 characters of its
 arguments. Letters and digits make words, whatever their case; a last word with a `*` behind it is the beginning of one.
 """
 

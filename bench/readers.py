@@ -141,7 +141,7 @@ def _reader(owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, 
     whole = role != "member"
     mine = f"tenant_id = '{tenant_id}'" + ("" if whole else f" AND user_id = '{user_id}'")
     call, conversation = (
-        _one(owner, f"SELECT {column} FROM tool_calls WHERE {mine} ORDER BY id DESC LIMIT 1 OFFSET 20")
+        _one(owner, f"SELECT {column} FROM tool_calls WHERE {mine} ORDER BY id DESC LIMIT 1")
         for column in ("id", "conversation_id")
     )
     before = _one(owner, f"SELECT uuid_v7_floor(uuid_extract_timestamp('{call}') - interval '4 hours')")

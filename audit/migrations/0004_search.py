@@ -81,8 +81,8 @@ class Migration(migrations.Migration):
             -- Nothing but the index of terms can serve a stretch's query, which is why ids are compared by functions: what the
             -- planner believes of words is of no use where each tenant has its own, and the other way, to read the tenant's
             -- every call, may take minutes.
-            CREATE FUNCTION search_tool_calls(filters jsonb, low uuid, high uuid, newest boolean, wanted integer)
-                RETURNS SETOF uuid LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp
+            CREATE FUNCTION look_up_tool_calls(filters jsonb, low uuid, high uuid, newest boolean, wanted integer)
+                RETURNS SETOF uuid LANGUAGE plpgsql
                 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_indexscan = on
                 SET max_parallel_workers_per_gather = 0 AS $$
             DECLARE
@@ -178,7 +178,13 @@ class Migration(migrations.Migration):
                 END LOOP;
                 RETURN QUERY SELECT id FROM unnest(gathered) id ORDER BY CASE WHEN newest THEN id END DESC, id LIMIT wanted;
             END $$;
-            -- The operator may read every tenant's calls, and nobody may read a month's table.
+            REVOKE EXECUTE ON FUNCTION look_up_tool_calls FROM PUBLIC;
+
+            -- The same for the operator, who may read every tenant's calls; nobody but the owner may read a month's table.
+            CREATE FUNCTION search_tool_calls(filters jsonb, low uuid, high uuid, newest boolean, wanted integer)
+                RETURNS SETOF uuid LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+                SELECT look_up_tool_calls(filters, low, high, newest, wanted)
+            $$;
             REVOKE EXECUTE ON FUNCTION search_tool_calls FROM PUBLIC;
             GRANT EXECUTE ON FUNCTION search_tool_calls TO toolgate_operator;
 
@@ -186,7 +192,7 @@ class Migration(migrations.Migration):
             -- row of the tenant read before its words are looked at, since it trusts no operator of text search.
             CREATE FUNCTION find_tool_calls(filters jsonb, low uuid, high uuid, newest boolean, wanted integer)
                 RETURNS SETOF uuid LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT search_tool_calls(filters || jsonb_build_object('tenant_id', tenant), low, high, newest, wanted)
+                SELECT look_up_tool_calls(filters || jsonb_build_object('tenant_id', tenant), low, high, newest, wanted)
                 FROM nullif(current_setting('toolgate.tenant', true), '') tenant WHERE tenant IS NOT NULL
             $$;
             REVOKE EXECUTE ON FUNCTION find_tool_calls FROM PUBLIC;
