@@ -123,6 +123,6 @@ def _words(summary: Summary) -> Iterable[str]:
     if not summary.trusted:
         yield "the keys are the database's own: give --public-key to hold the log to one that you know"
     if summary.errors:
-        yield f"NOT INTACT: {summary.errors:,} errors, {summary.warnings:,} warnings"
+        yield f"NOT INTACT; errors: {summary.errors:,}, warnings: {summary.warnings:,}"
     else:
-        yield f"intact; {summary.warnings:,} warnings"
+        yield f"intact; warnings: {summary.warnings:,}"

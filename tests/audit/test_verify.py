@@ -153,7 +153,7 @@ def test_the_command_says_line_by_line_what_is_wrong(log: World, tmp_path: Path)
     assert forged.returncode == 1
     first, *_, last = forged.stdout.splitlines()
     assert first.startswith(f"error: the head in {note} is not to be trusted: ")
-    assert last == "NOT INTACT: 1 errors, 0 warnings"
+    assert last == "NOT INTACT; errors: 1, warnings: 0"
     stranger = _verify(log, "--public-key", "nonsense")
     assert (stranger.returncode, "'nonsense' is no public key" in stranger.stderr) == (1, True)
 
