@@ -8,7 +8,7 @@ from unfold.contrib.filters.admin import DropdownFilter
 
 from approvals import queue
 from approvals.models import ApprovalRequest
-from audit.filters import RECENT
+from audit.history.filters import RECENT
 from audit.templatetags.audit_text import visible
 
 AGES = {"5m": "5 minutes", "1h": "an hour", "6h": "6 hours", "1d": "a day", "7d": "a week"}

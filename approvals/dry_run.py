@@ -18,7 +18,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from approvals import agents
 from approvals.models import ApprovalRequest, ApprovalRule
 from approvals.rules import EVERY_TOOL, Effort
-from audit.calls import first_id_at
+from audit.identifiers import first_id_at
 from audit.models import ToolCall
 from tenants.models import Membership, User
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from approvals.models import ApprovalDecision, ApprovalRequest
-from audit.calls import first_id_at
+from audit.identifiers import first_id_at
 from audit.models import ToolCall
 from tenants import scoping
 from tenants.models import User

@@ -10,9 +10,10 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from unfold.decorators import display
 
-from audit import admin_ledger, calls, filters, reads
+from audit import admin_ledger
 from audit.admin_base import ReadOnlyAdmin, json_sheet, sheet
 from audit.admin_filters import OutcomeFilter, PeriodFilter, ToolFilter, asked
+from audit.history import calls, filters, reads
 from audit.models import Erasure, LedgerEntry, ToolCall
 from audit.templatetags.audit_text import gate_words, took, visible
 from audit.templatetags.history_tags import outcome_tone, outcome_words, sentence, spans

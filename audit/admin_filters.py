@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.contrib.filters.admin import DropdownFilter
 
-from audit import calls
-from audit.filters import OUTCOMES, PERIODS, RECENT
+from audit.history import calls
+from audit.history.filters import OUTCOMES, PERIODS, RECENT
 from audit.models import ToolCall
 from audit.templatetags.audit_text import visible
 

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import uuid
+from datetime import UTC, datetime
 
 _lock = threading.Lock()
 _last = 0
@@ -18,3 +19,18 @@ def uuid7() -> uuid.UUID:
     milliseconds, fraction = moment >> 12, moment & 0xFFF
     random = int.from_bytes(os.urandom(8), "big") & (1 << 62) - 1
     return uuid.UUID(int=milliseconds << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | random)
+
+
+def first_id_at(moment: datetime) -> uuid.UUID:
+    """The smallest UUIDv7 of a moment; comparing ids with it reads only the partitions after it."""
+    milliseconds = min(max(0, int(in_utc(moment).timestamp() * 1000)), (1 << 48) - 1)
+    return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0x8 << 60))
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The moment without its offset, which may be one that PostgreSQL does not take."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # Within a day of the first or last moment that Python knows, where no call is.
+        return moment.replace(tzinfo=UTC)

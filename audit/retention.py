@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 
 from audit import erasure, ledger
-from audit.calls import first_id_at
 from audit.erasure import Also, Cause, Scope
+from audit.identifiers import first_id_at
 from tenants import scoping
 from tenants.scoping import Connection, transaction
 

@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from audit import access_log, calls
+from audit.history import access_log, calls
 from audit.models import ToolCall
 from gateway import erasure
 from gateway.errors import NotAnEraser

@@ -8,8 +8,9 @@ import time
 import uuid
 from dataclasses import dataclass, field
 
-from audit import leaves, statements
 from audit.canonical import NotCanonical, sha256_hex
+from audit.checks import statements
+from audit.log import leaves
 from gateway import loop, prompts
 from gateway.drives import Drive, RunLost
 from gateway.errors import NoSuchResponse

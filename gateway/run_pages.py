@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from audit import reads
+from audit.history import reads
 from gateway import timeline
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from redis.exceptions import RedisError
 
-from audit import sealing, witness
-from audit.errors import SealingRefused
+from audit.log import sealing, witness
+from audit.log.errors import SealingRefused
 from gateway.environment import WrongSetting
 from tools import redis
 

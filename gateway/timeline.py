@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from approvals.models import ApprovalRequest
-from audit import calls as history
+from audit import identifiers
+from audit.history import calls as history
 from audit.models import FINAL, ToolCall
 from audit.templatetags.audit_text import status_words, tone, tone_icon, took
 from gateway.models import Run, Turn
@@ -160,7 +161,7 @@ def read(principal: Principal, run_id: uuid.UUID) -> Timeline | None:
     if run is not None:
         # An id grows with time, so these bounds leave all other months unread.
         until = run.finished_at or datetime.now(UTC)
-        low, high = (history.first_id_at(each) for each in (run.created_at - _SLACK, until + _SLACK))
+        low, high = (identifiers.first_id_at(each) for each in (run.created_at - _SLACK, until + _SLACK))
         found = found.filter(id__gte=low, id__lt=high)
     calls = list(found.order_by("turn", "position")[: MOST_CALLS + 1])
     if run is None and not calls:

@@ -8,8 +8,8 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 
 from approvals import pages as approval_pages
 from approvals import rule_pages
-from audit import access_pages, chart_pages, detail_pages, download_pages
-from audit import pages as audit_pages
+from audit.history import access_pages, chart_pages, detail_pages, download_pages
+from audit.history import pages as audit_pages
 from gateway import erasure_pages, health, metrics, pages, run_pages
 from gateway.api import approval_rules, approvals, chat, conversations, erasures, history, ledger, problems, tools
 from tenants import pages as tenant_pages

@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from audit.charts import BOUNDS
+from audit.history.charts import BOUNDS
 from audit.models import FINAL, Status
 from audit.templatetags.audit_text import error_meaning, status_words, took, visible
 

@@ -10,7 +10,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit import access_log
+from audit.history import access_log
 from audit.models import Erasure
 from gateway import erasure
 from gateway.api.schema import ProblemSchema

@@ -12,7 +12,8 @@ from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit import calls, reads, receipts
+from audit.evidence import receipts
+from audit.history import calls, reads
 from audit.models import ToolCall
 from gateway.api import ledger_serializers, serializers
 from gateway.api.schema import ProblemSchema
@@ -24,7 +25,7 @@ LISTED_OUTPUT_BYTES = 16_384
 
 
 class Listed:
-    """A list of `audit.calls` as cursor pagination asks for a queryset: ordered, filtered by its cursor, and sliced."""
+    """A list of `audit.history.calls` as cursor pagination asks for it: ordered, filtered by its cursor, sliced."""
 
     def __init__(self, principal: Principal, filters: calls.Filters, of: QuerySet[ToolCall]) -> None:
         self._principal, self._filters, self._of = principal, filters, of
@@ -68,7 +69,7 @@ class ToolCallFilter(FilterSet):
         fields: list[str] = []
 
     def filter_queryset(self, queryset: QuerySet[ToolCall]) -> Any:
-        """What was asked for, as `audit.calls` is asked."""
+        """What was asked for, as `audit.history.calls` is asked."""
         given = {name: value or None for name, value in self.form.cleaned_data.items()}
         assert self.request is not None
         filters = calls.Filters(

@@ -9,7 +9,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit import proofs
+from audit.evidence import proofs
 from audit.models import LedgerKey
 from gateway.api import ledger_serializers
 from gateway.api.rendering import JSONRenderer

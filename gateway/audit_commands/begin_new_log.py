@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from audit import rotation
+from audit.log import rotation
 from gateway.audit_commands.rotate_key import run, tell
 
 

@@ -13,9 +13,9 @@ from django.core.management.base import CommandError
 from django.utils.dateparse import parse_date, parse_datetime
 from psycopg.rows import dict_row
 
-from audit import reads
-from audit.exports import Export, NothingSealed
-from audit.snapshots import Snapshot
+from audit.checks.snapshots import Snapshot
+from audit.evidence.exports import Export, NothingSealed
+from audit.history import reads
 from tenants.routing import on_login
 
 _TENANT = "SELECT id, slug FROM tenants WHERE slug = %s"

@@ -7,7 +7,7 @@ import asyncio
 import sys
 from typing import Any
 
-from audit import rotation
+from audit.log import rotation
 from tenants import scoping
 
 

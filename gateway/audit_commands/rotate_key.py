@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from audit import rotation
-from audit.errors import SealingRefused
-from audit.rotation import Changed
+from audit.log import rotation
+from audit.log.errors import SealingRefused
+from audit.log.rotation import Changed
 from gateway.environment import WrongSetting
 from tenants import scoping
 

@@ -14,12 +14,12 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from psycopg.rows import dict_row
 
-from audit import checkpoints, keys
-from audit.findings import Finding, Summary
-from audit.heads import lines_of
-from audit.notes import BadNote, Verifier
-from audit.snapshots import Snapshot
-from audit.verification import Verification
+from audit.checks.findings import Finding, Summary
+from audit.checks.heads import lines_of
+from audit.checks.snapshots import Snapshot
+from audit.checks.verification import Verification
+from audit.log import checkpoints, keys
+from audit.log.notes import BadNote, Verifier
 
 VERIFIER = settings.BASE_DIR / "docs" / "verify.py"
 

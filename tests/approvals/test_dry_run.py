@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from approvals import dry_run
 from approvals.dry_run import DryRun
 from approvals.models import ApprovalRule
-from audit.calls import first_id_at
+from audit.identifiers import first_id_at
 from tenants import scoping
 from tenants.routing import on_login
 from tests.approvals.requests import held

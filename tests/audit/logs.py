@@ -15,10 +15,11 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from audit import merkle, recorder, sealing, tiles
-from audit.errors import SealingRefused
-from audit.leaves import leaf_hash
-from audit.notes import Checkpoint, Verifier, open_note
+from audit import recorder
+from audit.log import merkle, sealing, tiles
+from audit.log.errors import SealingRefused
+from audit.log.leaves import leaf_hash
+from audit.log.notes import Checkpoint, Verifier, open_note
 from tenants import scoping
 from tenants.scoping import transaction
 from tests.audit.calls import REFUSED, new_call, place, success

@@ -11,12 +11,13 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from audit import leaves, ledger, merkle, tiles
+from audit import ledger
 from audit.canonical import sha256_hex
-from audit.findings import Finding
+from audit.checks.findings import Finding
 from audit.identifiers import uuid7
+from audit.log import leaves, merkle, tiles
+from audit.log.notes import Checkpoint, Signer, sign
 from audit.models import ToolCall
-from audit.notes import Checkpoint, Signer, sign
 
 Row = dict[str, Any]
 Connection = psycopg.Connection[Row]

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import connections
 from psycopg.types.json import Jsonb
 
-from audit import calls
-from audit.calls import Filters
+from audit.history import calls
+from audit.history.calls import Filters
 from audit.models import ErrorCode, Status, ToolCall
 from tenants import scoping
 from tenants.routing import on_login

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from audit import counting, recorder, sealing
+from audit import recorder
+from audit.log import counting, sealing
 from audit.recorder import Failure, Outcome
 from tenants.scoping import transaction
 from tests.audit import logs

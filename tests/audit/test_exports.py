@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from audit.exports import Export
-from audit.notes import Signer
-from audit.snapshots import Snapshot
+from audit.checks.snapshots import Snapshot
+from audit.evidence.exports import Export
+from audit.log.notes import Signer
 from tests.audit.outsiders import checked
 from tests.audit.whole import World, make_log
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from audit import merkle, tiles
+from audit.log import merkle, tiles
 
 # The leaves, roots and proofs that Certificate Transparency's implementations are tested with.
 LEAVES = [bytes.fromhex(text) for text in (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.notes import BadCheckpoint, BadKey, BadNote, BadSignature, Checkpoint, Signer, Verifier, open_note, sign
+from audit.log.notes import BadCheckpoint, BadKey, BadNote, BadSignature, Checkpoint, Signer, Verifier, open_note, sign
 
 # From golang.org/x/mod/sumdb/note.
 TEXT = "If you think cryptography is the answer to your problem,\nthen you don't know what your problem is.\n"

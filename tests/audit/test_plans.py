@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from audit import calls
-from audit.calls import Filters
+from audit.history import calls
+from audit.history.calls import Filters
 from tenants import scoping
 from tenants.scoping import transaction
 from tests.audit.test_calls import written

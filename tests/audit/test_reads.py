@@ -9,7 +9,8 @@ from django.db.utils import ProgrammingError
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from audit import ledger, reads
+from audit import ledger
+from audit.history import reads
 from audit.models import HistoryRead, ToolCall
 from tenants import scoping
 from tenants.models import User

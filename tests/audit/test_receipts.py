@@ -11,8 +11,8 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from audit import keys
-from audit.notes import Signer
+from audit.log import keys
+from audit.log.notes import Signer
 from tests.audit.logs import seal_now
 from tests.audit.outsiders import checked
 from tests.database import rows

@@ -11,7 +11,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit import merkle, recorder, sealing, tiles
+from audit import recorder
+from audit.log import merkle, sealing, tiles
 from tenants.scoping import transaction
 from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place

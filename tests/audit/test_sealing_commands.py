@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from audit import keys
-from audit.notes import Signer
+from audit.log import keys
+from audit.log.notes import Signer
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant

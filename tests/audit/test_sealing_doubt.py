@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from audit import checkpoints, merkle, rotation, sealing
-from audit.errors import LogDiffers, SealingRefused
-from audit.leaves import leaf_hash
-from audit.notes import Signer
+from audit.log import checkpoints, merkle, rotation, sealing
+from audit.log.errors import LogDiffers, SealingRefused
+from audit.log.leaves import leaf_hash
+from audit.log.notes import Signer
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant

@@ -14,9 +14,9 @@ import httpx
 import orjson
 import pytest
 
-from audit import merkle
-from audit.leaves import leaf_hash
-from audit.notes import Checkpoint, Signer, Verifier, open_note
+from audit.log import merkle
+from audit.log.leaves import leaf_hash
+from audit.log.notes import Checkpoint, Signer, Verifier, open_note
 from gateway.embedded import commands, configuration
 from tests.faults.house import House
 from tests.stack import Stack, free_port

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from audit import keys, rotation, sealing
-from audit.errors import LogDiffers, WrongSigningKey
-from audit.notes import Checkpoint, Signer, Verifier, open_note
+from audit.log import keys, rotation, sealing
+from audit.log.errors import LogDiffers, WrongSigningKey
+from audit.log.notes import Checkpoint, Signer, Verifier, open_note
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant

@@ -2,8 +2,8 @@
 
 import pytest
 
-from audit import merkle, tiles
-from audit.tiles import WIDTH, BadTiles, Place
+from audit.log import merkle, tiles
+from audit.log.tiles import WIDTH, BadTiles, Place
 
 EDGES = [1, 2, 255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537]
 MOST = 65_800

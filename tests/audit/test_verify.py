@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit import statements
-from audit.findings import Finding
+from audit.checks import statements
+from audit.checks.findings import Finding
 from tests.audit.mutations import remake_tiles
 from tests.audit.whole import World, make_log
 

@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from django.conf import settings
 
-from audit import checkpoints, sealing, witness
-from audit.notes import Checkpoint, open_note
+from audit.log import checkpoints, sealing, witness
+from audit.log.notes import Checkpoint, open_note
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant

@@ -20,13 +20,14 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
 from approvals import erasure as approvals_erasure
-from audit import checkpoints, erasure, keys, ledger, recorder, rotation, sealing
+from audit import erasure, ledger, recorder
 from audit.canonical import sha256_hex
-from audit.findings import Finding, Summary
+from audit.checks.findings import Finding, Summary
+from audit.checks.snapshots import Snapshot
+from audit.checks.verification import Verification
 from audit.identifiers import uuid7
+from audit.log import checkpoints, keys, rotation, sealing
 from audit.recorder import Failure, NewCall, Outcome, Place
-from audit.snapshots import Snapshot
-from audit.verification import Verification
 from tenants import jsonb, scoping
 
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ import asyncio
 
 from playwright.async_api import expect
 
-from audit import reads
+from audit.history import reads
 from audit.models import ToolCall
 from tenants import scoping
 from tests.browser.driving import PHONE, Visit, sticking_out, tab_to

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from django.conf import settings
 
-from audit import sealing
+from audit.log import sealing
 from gateway.providers import openai_wire
 from gateway.replay import Replayed, replay
 from tenants import scoping

@@ -10,9 +10,9 @@ import pytest
 from django.conf import settings
 from django.test import RequestFactory
 
-from audit import keys
-from audit.errors import WrongSigningKey
-from audit.notes import Signer
+from audit.log import keys
+from audit.log.errors import WrongSigningKey
+from audit.log.notes import Signer
 from gateway import metrics, sealer
 from tests.audit import logs
 from tests.database import rows

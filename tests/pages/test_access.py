@@ -8,7 +8,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from audit import access_pages, reads
+from audit.history import access_pages, reads
 from audit.models import ToolCall
 from tenants import scoping
 from tests.audit.calls import INPUT

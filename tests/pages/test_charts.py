@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit import charts, drawing
-from audit.charts import Counts
+from audit.history import charts, drawing
+from audit.history.charts import Counts
 from audit.templatetags.history_tags import share, slowest
 from tenants import scoping
 from tests.database import rows

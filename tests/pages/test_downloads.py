@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from audit.download_pages import BATCH, MOST_BYTES, _parts
-from audit.downloads import LONGEST_CELL, safe
+from audit.history.download_pages import BATCH, MOST_BYTES, _parts
+from audit.history.downloads import LONGEST_CELL, safe
 from tests.database import rows
 from tests.pages.call_rows import row, signed_in
 from tests.people import Cast, Person

@@ -10,8 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from audit.calls import first_id_at
-from audit.identifiers import uuid7
+from audit.identifiers import first_id_at, uuid7
 from tests.database import rows
 from tests.pages.call_rows import changed, row, signed_in
 from tests.people import Cast, Person

@@ -9,8 +9,8 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from audit import calls, filters, reads
-from audit.filters import Chosen
+from audit.history import calls, filters, reads
+from audit.history.filters import Chosen
 from audit.models import ToolCall
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User

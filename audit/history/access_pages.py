@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from audit import access_log
+from audit.history import access_log
 from audit.models import Erasure, HistoryRead
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User

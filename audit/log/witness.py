@@ -10,7 +10,7 @@ import logging
 import aiohttp
 from django.conf import settings
 
-from audit import checkpoints
+from audit.log import checkpoints
 from tenants import scoping
 
 log = logging.getLogger(__name__)

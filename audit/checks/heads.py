@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from audit.findings import Finding
-from audit.keys import ENDORSEMENT
-from audit.notes import BadNote, Checkpoint, Verifier, open_note
+from audit.checks.findings import Finding
+from audit.log.keys import ENDORSEMENT
+from audit.log.notes import BadNote, Checkpoint, Verifier, open_note
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any
 from django.db import connections
 from django.db.models import Q, QuerySet
 
+from audit.identifiers import first_id_at, in_utc
 from audit.models import FINAL, Status, ToolCall
 from tenants.models import User
 from tenants.principal import Principal
@@ -65,12 +66,6 @@ def visible(principal: Principal, calls: QuerySet[ToolCall] | None = None) -> Qu
     """The calls, of `calls` or of all, that this person may read: their own, or the whole tenant's."""
     calls = (ToolCall.objects.all() if calls is None else calls).filter(tenant_id=principal.tenant_id)
     return calls if principal.sees_whole_history else calls.filter(user_id=principal.user_id)
-
-
-def first_id_at(moment: datetime) -> uuid.UUID:
-    """The smallest UUIDv7 of a moment; comparing ids with it reads only the partitions after it."""
-    milliseconds = min(max(0, int(_in_utc(moment).timestamp() * 1000)), (1 << 48) - 1)
-    return uuid.UUID(int=(milliseconds << 80) | (0x7 << 76) | (0x8 << 60))
 
 
 def page(
@@ -135,9 +130,9 @@ def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
     if filters.status is not None:
         calls = calls.filter(_of_status(filters.status))
     if filters.since is not None:
-        calls = calls.filter(created_at__gte=_in_utc(filters.since), id__gte=first_id_at(_moved(filters.since, -SLACK)))
+        calls = calls.filter(created_at__gte=in_utc(filters.since), id__gte=first_id_at(_moved(filters.since, -SLACK)))
     if filters.until is not None:
-        calls = calls.filter(created_at__lt=_in_utc(filters.until), id__lt=first_id_at(_moved(filters.until, SLACK)))
+        calls = calls.filter(created_at__lt=in_utc(filters.until), id__lt=first_id_at(_moved(filters.until, SLACK)))
     if filters.user is not None:
         user_id = _user_id(filters.user)
         calls = calls.filter(user_id=user_id) if user_id else calls.none()
@@ -181,10 +176,10 @@ def found(
     if filters.status is not None:
         given |= _STATUSES.get(filters.status, {"statuses": [filters.status]})
     if filters.since is not None:
-        given["since"] = _in_utc(filters.since).isoformat()
+        given["since"] = in_utc(filters.since).isoformat()
         low = max(low, first_id_at(_moved(filters.since, -SLACK)))
     if filters.until is not None:
-        given["until"] = _in_utc(filters.until).isoformat()
+        given["until"] = in_utc(filters.until).isoformat()
         high = min(high, first_id_at(_moved(filters.until, SLACK)))
     text = json.dumps({name: value for name, value in given.items() if value is not None}, default=str)
     # Only the operator's login may look beyond the tenant that the transaction has set.
@@ -239,17 +234,8 @@ def _user_id(user: uuid.UUID | str) -> uuid.UUID | None:
         return User.objects.filter(username=user).values_list("id", flat=True).first()
 
 
-def _in_utc(moment: datetime) -> datetime:
-    """The moment without its offset, which may be one that PostgreSQL does not take."""
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError:
-        # Within a day of the first or last moment that Python knows, where no call is.
-        return moment.replace(tzinfo=UTC)
-
-
 def _moved(moment: datetime, by: timedelta) -> datetime:
     try:
-        return _in_utc(moment) + by
+        return in_utc(moment) + by
     except OverflowError:
-        return _in_utc(moment)
+        return in_utc(moment)

@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from audit import calls, filters, reads
+from audit.history import calls, filters, reads
+from audit.history.pages import FORMER, usernames
 from audit.models import Erasure, LedgerEntry, ToolCall
-from audit.pages import FORMER, usernames
 from tenants.access import SignedInRequest, signed_in
 from tenants.pages import frame
 from tenants.principal import Principal

@@ -18,8 +18,7 @@ from django.db import connections, router
 from psycopg.types.json import Jsonb
 
 from audit import ledger
-from audit.calls import first_id_at
-from audit.identifiers import uuid7
+from audit.identifiers import first_id_at, uuid7
 from audit.models import HistoryRead, ToolCall
 
 Row = dict[str, Any]

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from audit.errors import LogDiffers
 from audit.ledger import moment
+from audit.log.errors import LogDiffers
 
 _BLOCK = 64 * 1024
 

@@ -9,8 +9,10 @@ from typing import Any
 
 from django.db import connections, router
 
-from audit import leaves, proofs, statements
 from audit.canonical import canonical
+from audit.checks import statements
+from audit.evidence import proofs
+from audit.log import leaves
 from audit.models import Erasure, LedgerEntry, ToolCall
 from tenants import jsonb
 

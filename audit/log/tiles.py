@@ -8,7 +8,7 @@ and any tile that has what was there at a size serves every proof for that size.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from audit.merkle import EMPTY_ROOT, HASH_SIZE, Frontier, fold, root
+from audit.log.merkle import EMPTY_ROOT, HASH_SIZE, Frontier, fold, root
 
 WIDTH = 256
 # WIDTH is 2 to this power.

@@ -11,10 +11,10 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from audit import checkpoints, counting, keys, leaves, tiles
-from audit.errors import LogDiffers, SealingRefused
-from audit.merkle import EMPTY_ROOT
-from audit.notes import BadNote, Checkpoint, Signer, Verifier, open_note, sign
+from audit.log import checkpoints, counting, keys, leaves, tiles
+from audit.log.errors import LogDiffers, SealingRefused
+from audit.log.merkle import EMPTY_ROOT
+from audit.log.notes import BadNote, Checkpoint, Signer, Verifier, open_note, sign
 from audit.recorder import Connection
 from tenants import scoping
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from audit import ledger
 from audit.canonical import NotCanonical, sha256_hex
-from audit.findings import Finding
+from audit.checks.findings import Finding
 from audit.models import FINAL
 
 Row = Mapping[str, Any]

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from audit import leaves, ledger, statements
+from audit import ledger
 from audit.canonical import NotCanonical
-from audit.findings import Finding, Summary
-from audit.snapshots import Row, Snapshot
+from audit.checks import statements
+from audit.checks.findings import Finding, Summary
+from audit.checks.snapshots import Row, Snapshot
+from audit.log import leaves
 
 # Without the arguments and, unless it was cut, the output: their hashes stand for them here.
 _CALLS = """

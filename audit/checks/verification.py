@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from audit import callcheck, statements
-from audit.entrycheck import Entries, Facts, leaf_of, of_entry, of_record
-from audit.findings import Finding, Summary
-from audit.heads import Heads, Keys
-from audit.snapshots import Row, Snapshot, batches
-from audit.treecheck import Level, Tree
+from audit.checks import callcheck, statements
+from audit.checks.entrycheck import Entries, Facts, leaf_of, of_entry, of_record
+from audit.checks.findings import Finding, Summary
+from audit.checks.heads import Heads, Keys
+from audit.checks.snapshots import Row, Snapshot, batches
+from audit.checks.treecheck import Level, Tree
 
 # A call's output may have 1 MiB.
 CALLS = 100

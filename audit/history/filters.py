@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from django import forms
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 
-from audit import calls
+from audit.history import calls
 from audit.models import FINAL, ErrorCode, Status, ToolCall
 from audit.templatetags.audit_text import ERROR_WORDS, visible
 from tenants.models import User
@@ -92,7 +92,7 @@ class Chosen:
         return urlencode(self.values | place)
 
     def filters(self, principal: Principal) -> calls.Filters:
-        """What `audit.calls` is asked for; only those who see the tenant's history may name a person."""
+        """What `audit.history.calls` is asked for; only those who see the tenant's history may name a person."""
         values = self.values
         zone = ZoneInfo(values["tz"]) if "tz" in values else UTC
         since = _midnight(values.get("since"), zone, 0)

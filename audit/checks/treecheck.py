@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from audit.findings import Finding
-from audit.heads import Head
-from audit.merkle import HASH_SIZE, Frontier, root
-from audit.tiles import WIDTH
+from audit.checks.findings import Finding
+from audit.checks.heads import Head
+from audit.log.merkle import HASH_SIZE, Frontier, root
+from audit.log.tiles import WIDTH
 
 _NOTHING = bytes(HASH_SIZE)
 

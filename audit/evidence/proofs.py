@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connections, router
 
-from audit import tiles
+from audit.log import tiles
 from audit.models import Checkpoint, LedgerKey, LedgerTile
 
 Place = tiles.Place

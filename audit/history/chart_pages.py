@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from audit import charts, drawing, reads
-from audit.filters import MOST_PEOPLE
+from audit.history import charts, drawing, reads
+from audit.history.filters import MOST_PEOPLE
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User
 from tenants.pages import frame

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from audit.errors import WrongSigningKey
-from audit.notes import BadKey, Signer, Verifier
+from audit.log.errors import WrongSigningKey
+from audit.log.notes import BadKey, Signer, Verifier
 
 # What the note that endorses a new key begins with, so that it can never be taken for a checkpoint.
 ENDORSEMENT = "toolgate key rotation"

@@ -17,7 +17,7 @@ from typing import Self
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from audit.merkle import HASH_SIZE
+from audit.log.merkle import HASH_SIZE
 
 _ED25519 = b"\x01"
 _MOST_SIGNATURES = 100

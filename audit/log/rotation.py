@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from audit import checkpoints, keys, sealing, tiles
-from audit.errors import LogDiffers
-from audit.leaves import leaf_hash
-from audit.notes import Checkpoint, Signer, sign
+from audit.log import checkpoints, keys, sealing, tiles
+from audit.log.errors import LogDiffers
+from audit.log.leaves import leaf_hash
+from audit.log.notes import Checkpoint, Signer, sign
 from audit.recorder import Connection
 from tenants import scoping
 

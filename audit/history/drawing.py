@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from audit.charts import Charts, Counts
+from audit.history.charts import Charts, Counts
 from audit.templatetags.audit_text import took
 
 WIDTH, HEIGHT = 1000, 100

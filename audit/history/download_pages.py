@@ -8,10 +8,10 @@ from asgiref.sync import sync_to_async
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from audit import calls, downloads, filters, reads
-from audit.filters import Chosen
+from audit.history import calls, downloads, filters, reads
+from audit.history.filters import Chosen
+from audit.history.pages import FORMER, usernames
 from audit.models import ToolCall
-from audit.pages import FORMER, usernames
 from tenants import scoping
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User
