@@ -134,7 +134,9 @@ async def erase(
     With `always` there is a row in any case: something else was erased.
     """
     await connection.execute(_LOCK, [call_ids])
-    calls = await (await connection.execute(_ERASE, [call_ids])).fetchall()
+    erased = await (await connection.execute(_ERASE, [call_ids])).fetchall()
+    # PostgreSQL returns them in the order of its plan; the entries are to stand in that of the calls.
+    calls = sorted(erased, key=lambda call: call["id"].int)
     if not calls and not always:
         return None
     row = new(cause, len(calls))
