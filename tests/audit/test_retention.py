@@ -20,6 +20,7 @@ from gateway import erasure
 from tenants import scoping
 from tenants.scoping import transaction
 from tests.approvals.requests import held
+from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.audit.erasing import calls_of, entries_of, tables_with
 from tests.database import rows
@@ -64,16 +65,6 @@ def _got_to(tenant: Cast) -> datetime | None:
     [row] = rows("SELECT erased_until FROM tenants WHERE id = %(t)s", t=tenant.id)
     moment: datetime | None = row["erased_until"]
     return moment
-
-
-def _seal(tenant: Cast) -> None:
-    """As the sealer does, as far as a month cares."""
-    with _owner() as owner:
-        owner.execute(
-            "UPDATE ledger_entries SET leaf_index = 1000000000 + seq, tenant_index = 1000000000 + seq"
-            " WHERE tenant_id = %s AND leaf_index IS NULL",
-            [tenant.id],
-        )
 
 
 def _partitions() -> set[str]:
@@ -219,7 +210,7 @@ async def test_a_month_goes_whole_and_it_is_on_record_what_went(tenant: Cast, ot
         mine = [await _call(tenant.alice, _in(month, day)) for day in (1, 15, 28)]
         theirs = await _call(other_tenant.alice, _in(month))
         kept = await _call(tenant.alice, datetime.now(UTC))
-        _seal(tenant), _seal(other_tenant)
+        await logs.seal()
         before = entries_of(tenant)
         assert await _drop(30) == [month]
         assert name not in _partitions()
@@ -272,7 +263,7 @@ async def test_a_month_with_calls_that_are_not_final_or_not_sealed_stays(tenant:
     async with _month(tenant, month) as name:
         await _call(tenant.alice, _in(month))
         waiting = await _call(tenant.alice, _in(month), final=False)
-        _seal(tenant)
+        await logs.seal()
         before = entries_of(tenant), calls_of(tenant)
         assert month not in await _drop(32)
         assert (entries_of(tenant), calls_of(tenant)) == before
@@ -283,7 +274,7 @@ async def test_a_month_with_calls_that_are_not_final_or_not_sealed_stays(tenant:
         assert month not in await _drop(32)
         assert name in _partitions()
         assert rows("SELECT id FROM erasures WHERE tenant_id = %(t)s", t=tenant.id) == []
-        _seal(tenant)
+        await logs.seal()
         assert month in await _drop(32)
 
 
@@ -291,7 +282,7 @@ async def test_months_that_are_to_be_kept_stay_and_nobody_else_drops_any(tenant:
     month = _months_ago(34)
     async with _month(tenant, month) as name:
         await _call(tenant.alice, _in(month))
-        _seal(tenant)
+        await logs.seal()
         assert month not in await _drop(34) and name in _partitions()
         for keep in (34, 0, -1, None):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -315,7 +306,7 @@ async def test_a_month_in_use_is_left_to_the_next_hour_and_holds_nobody_up(tenan
     month = _months_ago(35)
     async with _month(tenant, month) as name:
         await _call(tenant.alice, _in(month))
-        _seal(tenant)
+        await logs.seal()
         with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as reader:
             reader.execute("SELECT count(*) FROM tool_calls")
             dropping = asyncio.create_task(_drop(34))
@@ -353,7 +344,7 @@ async def test_a_month_is_made_although_the_default_partition_has_calls_of_it(te
             "SELECT relrowsecurity AND relforcerowsecurity AS yes FROM pg_class WHERE relname = %(n)s", n=name
         )
         assert walled == [{"yes": True}]
-        _seal(tenant)
+        await logs.seal()
         # What no partition was made for goes with its month as well.
         assert {month, _months_ago(37)} <= set(await _drop(35))
     assert calls_of(tenant) == []

@@ -19,6 +19,11 @@ _INSTALL = """
         is_ jsonb := CASE WHEN TG_OP <> 'DELETE' THEN to_jsonb(NEW) END;
         row_ jsonb := coalesce(is_, was);
     BEGIN
+        -- Sealing gives an entry its place, once; anything else that happens to one is put down.
+        IF TG_ARGV[0] = 'ledger_entries' AND TG_OP = 'UPDATE' AND was -> 'leaf_index' = 'null'
+                AND was - ARRAY['leaf_index', 'tenant_index'] = is_ - ARRAY['leaf_index', 'tenant_index'] THEN
+            RETURN NULL;
+        END IF;
         IF TG_OP <> 'UPDATE' OR was -> 'status' IS DISTINCT FROM is_ -> 'status'
                 OR was -> 'fence' IS DISTINCT FROM is_ -> 'fence' OR TG_ARGV[0] = 'ledger_entries' THEN
             INSERT INTO fault_journal ("table", id, tenant_id, run_id, before, after, fence) VALUES (
