@@ -227,13 +227,11 @@ async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float
     return await (await connection.execute(_CLAIM, [lease_seconds, call_id])).fetchone()
 
 
-async def start(connection: Connection, call: Row) -> bool:
-    """Mark a claimed call as running, and write since when into its row; False when the claim was lost."""
+async def start(connection: Connection, call: Row) -> Row | None:
+    """Mark a claimed call as running: its row, with the time since when; None when the claim was lost."""
     started = await (await connection.execute(_START, [call["id"], call["fence"]])).fetchone()
-    if started is None:
-        return False
-    call["started_at"] = started["started_at"]
-    return True
+    # A row of its own: the transaction may be rolled back, and then the call has not begun.
+    return None if started is None else call | started
 
 
 async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:

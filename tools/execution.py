@@ -64,7 +64,7 @@ async def _claim(scope: Scope, call_id: uuid.UUID) -> Row | None:
         if call is not None:
             tool = registry().get(call["tool_name"])
             if tool is not None and not tool.transactional:
-                await recorder.start(connection, call)
+                call = await recorder.start(connection, call)
     if call is not None and tool is not None and not tool.transactional:
         await hints.publish(call["run_id"])
     return call
@@ -114,10 +114,11 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
 async def _effect_and_success(scope: Scope, call: Row, tool: Tool, deadline: float) -> None:
     began = time.monotonic()
     async with transaction(scope) as connection:
-        if not await recorder.start(connection, call):
+        started = await recorder.start(connection, call)
+        if started is None:
             raise _ClaimLost
         result = await _run(tool, call, deadline, ToolContext(**_handles(tool, call, deadline, connection)))
-        if not await recorder.settle(connection, call, _success(result, began)):
+        if not await recorder.settle(connection, started, _success(result, began)):
             raise _ClaimLost
 
 

@@ -110,7 +110,7 @@ async def write_success(person: Person) -> uuid.UUID:
         await recorder.propose(connection, place(person), [call], frozenset([call.id]))
         claimed = await recorder.claim(connection, call.id, 15)
         assert claimed is not None
-        assert await recorder.start(connection, claimed)
+        claimed = await recorder.start(connection, claimed)
         assert await recorder.settle(connection, claimed, success())
     return call.id
 

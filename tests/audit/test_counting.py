@@ -36,7 +36,7 @@ async def _ran(person: Person, milliseconds: int | None, *, failure: Failure | N
         await recorder.propose(connection, place(person), [new], frozenset([new.id]))
         claimed = await recorder.claim(connection, new.id, 15)
         assert claimed is not None
-        await recorder.start(connection, claimed)
+        claimed = await recorder.start(connection, claimed)
         outcome = Outcome(failure=failure, output={} if failure is None else None, execution_time_ms=milliseconds)
         assert await recorder.settle(connection, claimed, outcome)
 

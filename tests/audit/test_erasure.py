@@ -42,7 +42,7 @@ async def _settled(person: Person, count: int = 1, **more: Any) -> list[uuid.UUI
         for call in calls:
             row = await recorder.claim(connection, call.id, 15)
             assert row is not None
-            await recorder.start(connection, row)
+            row = await recorder.start(connection, row)
             await recorder.settle(connection, row, success())
     return [call.id for call in calls]
 
@@ -229,7 +229,7 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
         await recorder.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
         row = await recorder.claim(connection, call.id, 15)
         assert row is not None
-        await recorder.start(connection, row)
+        row = await recorder.start(connection, row)
     cause = Cause(tenant.id, Scope.CALL, call.id)
 
     async def erase() -> Any:

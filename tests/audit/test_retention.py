@@ -112,7 +112,7 @@ async def test_a_call_that_is_not_final_waits_and_keeps_nothing_else(tenant: Cas
     async with transaction(tenant.alice.scope) as connection:
         row = await recorder.claim(connection, waiting, 15)
         assert row is not None
-        await recorder.start(connection, row)
+        row = await recorder.start(connection, row)
         await recorder.settle(connection, row, success())
     assert await retention.erase_old(erasure.copies) == 1
     assert _erased(tenant) == {first, waiting, last}

@@ -194,7 +194,7 @@ def _outcome(rng: random.Random, output: Any = None) -> Outcome:
 async def _ran(connection: Connection, call_id: uuid.UUID, outcome: Outcome) -> None:
     claimed = await recorder.claim(connection, call_id, 15)
     assert claimed is not None
-    assert await recorder.start(connection, claimed)
+    claimed = await recorder.start(connection, claimed)
     assert await recorder.settle(connection, claimed, outcome)
 
 
@@ -381,7 +381,7 @@ async def leave_open(world: World) -> None:
                 await recorder.propose(connection, place, [call], frozenset([call.id] if state else []))
                 claimed = await recorder.claim(connection, call.id, 15) if state >= 2 else None
                 if claimed is not None and state == 3:
-                    await recorder.start(connection, claimed)
+                    claimed = await recorder.start(connection, claimed)
         async with connection.transaction():
             await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
 

@@ -19,14 +19,18 @@ from tests.pages.test_history import queries_of
 from tests.people import Cast, Person
 
 MOST_BYTES = 100_000
-NOW = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 USUAL = {"calls": 10, "succeeded": 7, "refused": 2, "failed": 1, "timed": 8, "total_ms": 400, "ms_30": 8}
+
+
+def this_hour() -> datetime:
+    """When it began."""
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 
 
 def counted(tenant: Cast, user_id: uuid.UUID | None, *, back: timedelta = timedelta(), **columns: Any) -> None:
     """A row of counts, as the sealer writes it; without a user, the tenant's."""
     blank = dict.fromkeys((*charts.COUNTED, *charts.BOUNDS, charts.LONGER), 0)
-    values = blank | {"tool_name": "list_tasks", "hour": NOW - back} | (columns or USUAL)
+    values = blank | {"tool_name": "list_tasks", "hour": this_hour() - back} | (columns or USUAL)
     values |= {"tenant_id": tenant.id, "user_id": user_id}
     places = ", ".join(f"%({name})s" for name in values)
     with psycopg.connect(settings.DATABASE_URLS["owner"]) as owner:
