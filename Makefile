@@ -76,11 +76,16 @@ endef
 venv:
 	$(call installed,requirements.lock,requirements.lock)
 
-# The development lock holds everything that the other does, in the same versions. What only tests/bfcl reads is no
-# package of .venv but a directory in it; without it those tests say so.
+# The development lock holds everything that the other does, in the same versions. What only tests/bfcl reads, and what
+# tests run in Node or load into a browser, are directories in .venv; without them those tests say so.
 BFCL := tests/bfcl/requirements.lock
+NODE := tests/node
 venv-dev:
 	$(call installed,requirements-dev.lock,requirements.lock requirements-dev.lock)
 	@cmp -s $(BFCL) .venv/bfcl/requirements.lock || { rm -rf .venv/bfcl; \
 	  $(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --require-hashes --target .venv/bfcl -r $(BFCL) \
 	    && cp $(BFCL) .venv/bfcl/requirements.lock; } || echo "toolgate: without $(BFCL) tests/bfcl cannot run" >&2
+	@cmp -s $(NODE)/package-lock.json .venv/node/installed.json || { rm -rf .venv/node && mkdir .venv/node \
+	  && cp $(NODE)/package.json $(NODE)/package-lock.json .venv/node/ \
+	  && npm ci --prefix .venv/node --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 \
+	    && cp $(NODE)/package-lock.json .venv/node/installed.json; } || echo "toolgate: without npm the tests that need $(NODE) cannot run" >&2
