@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, cast
 
 from asgiref.sync import async_to_sync
@@ -184,18 +183,23 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     def _decide(self, request: HttpRequest, chosen: Iterable[ApprovalRequest], verdict: str, reason: str) -> None:
         """Decide each in the operator's own name; one that is refused does not keep the others."""
         decided = 0
-        seen = request.POST.getlist("seen")
-        verb = partial(decisions.approve, seen=seen) if verdict == "approve" else decisions.deny
         operator = cast(uuid.UUID, request.user.pk)
+        # A form sends its line ends as a carriage return and a line feed.
+        reason = reason.replace("\r\n", "\n")
         for each in chosen:
             decider = Decider(each.tenant_id, operator, "admin")
             try:
-                # A form sends its line ends as a carriage return and a line feed.
-                async_to_sync(verb)(decider, each.id, reason=reason.replace("\r\n", "\n"))
+                if verdict == "approve":
+                    # Each hash is bound to the request that it was shown for; where it is missing, nothing was shown.
+                    seen = request.POST.get(f"seen-{each.id}", "")
+                    async_to_sync(decisions.approve)(decider, each.id, reason=reason, seen=seen)
+                else:
+                    async_to_sync(decisions.deny)(decider, each.id, reason=reason)
                 decided += 1
             except Refused as refusal:
                 name = f"{visible(each.tool_name)[:64]} for {visible(each.user.username)} in {each.tenant.slug}"
-                self.message_user(request, f"{name}: {refusal.detail}", messages.WARNING)
+                words = f"{name}, request {each.id}: {refusal.detail}"
+                self.message_user(request, words, messages.WARNING)
         if decided:
             done = "approved" if verdict == "approve" else "denied"
             self.message_user(request, f"{decided} {done}.", messages.SUCCESS)

@@ -2,9 +2,9 @@
 
     ← {"type": "ready", "pending": n}                      once, when it begins to tell
     ← {"type": "approval", "approval": {…}}                when a request is new or decided
-    → {"type": "approve" | "deny", "id", "reason"?, "arguments"?, "ref"?}
+    → {"type": "approve" | "deny", "id", "reason"?, "seen"?, "arguments"?, "ref"?}
     ← {"type": "decided", "ref", "approval": {…}}
-    ← {"type": "refused", "ref", "id", "status", "code", "detail", "field"?}
+    ← {"type": "refused", "ref", "id", "status", "code", "detail", "field"?, "approval"?}
 
 Whoever may no longer read approvals is told nothing more: the socket closes with 4403.
 """
@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 
 from approvals import decisions, live, parsing, queue
 from approvals.decisions import Decider
-from approvals.errors import NoSuchRequest, NotAnApprover
+from approvals.errors import Conflict, NoSuchRequest, NotAnApprover
 from approvals.visitors import Visitor
 from tenants.errors import Refused
 from tenants.principal import Principal
@@ -173,7 +173,7 @@ class ApprovalsConsumer(AsyncWebsocketConsumer):
             await self._end(FORBIDDEN)
         except Refused as refusal:
             why = {"status": refusal.status, "code": refusal.code, "detail": refusal.detail}
-            await self._say(answer | why | ({"field": refusal.field} if refusal.field else {}))
+            await self._say(answer | why | ({"field": refusal.field} if refusal.field else {}) | refusal.more)
         except _DATABASE_AWAY:
             await self._say(
                 answer | {"status": 503, "code": "unavailable", "detail": "The database is away for the moment."}
@@ -184,10 +184,16 @@ class ApprovalsConsumer(AsyncWebsocketConsumer):
         if "approvals:decide" not in principal.scopes:
             raise NotAnApprover
         decider = Decider(principal.tenant_id, principal.user_id, "socket")
-        if verdict == "approve":
-            await decisions.approve(decider, request_id, reason=said.reason, arguments=said.arguments)
-        else:
-            await decisions.deny(decider, request_id, reason=said.reason)
+        try:
+            if verdict == "approve":
+                await decisions.approve(
+                    decider, request_id, reason=said.reason, arguments=said.arguments, seen=said.seen
+                )
+            else:
+                await decisions.deny(decider, request_id, reason=said.reason, seen=said.seen)
+        except Conflict as refusal:
+            refusal.more = {"approval": await _in_thread(queue.look, principal, request_id)}
+            raise
         approval: dict[str, Any] | None = await _in_thread(queue.look, principal, request_id)
         if approval is None:
             raise NoSuchRequest(request_id)

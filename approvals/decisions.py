@@ -1,6 +1,6 @@
 """What humans, and time, do to approval requests.
 
-    pending → approved     approve   by as many approvers as it needs, each of the same arguments
+    pending → approved     approve   by as many approvers as it needs, each of the same revision of the arguments
     pending → denied       deny      by one approver; the call ends with it
     pending → cancelled    cancel    by the one who asked; the call ends with it
     pending → expired      expire    by the sweeper, or by whoever comes too late; the call ends with it
@@ -14,14 +14,14 @@ import asyncio
 import json
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from approvals import edits, news
+from approvals import edits, news, votes
 from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
@@ -40,7 +40,6 @@ from audit import recorder
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from audit.recorder import Failure
-from tenants.principal import SCOPES
 from tenants.scoping import Connection, Scope, transaction
 from tools import hints, schema
 from tools.arguments import parse
@@ -60,19 +59,15 @@ _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _LOCK = "SELECT * FROM approval_requests WHERE id = %s FOR UPDATE"
 # Asked once the lock is held: what its last holder wrote is seen by a statement that begins afterwards.
 _CALL = "SELECT * FROM tool_calls WHERE id = %s"
-_ROLE = "SELECT role FROM memberships WHERE user_id = %s"
-_APPROVERS = """
-    SELECT user_id FROM approval_decisions
-    WHERE tenant_id = %s AND request_id = %s AND verdict = 'approve' AND params_hash = %s"""
 _DECISION = """
     INSERT INTO approval_decisions (id, tenant_id, request_id, call_id, user_id, verdict, reason, via, params_hash,
-        edit, created_at)
+        revision, edit, created_at)
     VALUES (%(id)s, %(tenant_id)s, %(request_id)s, %(call_id)s, %(user_id)s, %(verdict)s, %(reason)s, %(via)s,
-        %(params_hash)s, %(edit)s, %(created_at)s)"""
-_REBIND = "UPDATE approval_requests SET params_hash = %s WHERE id = %s"
+        %(params_hash)s, %(revision)s, %(edit)s, %(created_at)s)"""
+_REBIND = "UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s"
 _END = """
-    UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s WHERE id = %s AND status = 'pending'
-    RETURNING *"""
+    UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s
+    WHERE id = %s AND status = 'pending' RETURNING *"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,36 +90,45 @@ async def approve(
     *,
     reason: str = "",
     arguments: Any = None,
-    seen: Collection[str] | None = None,
+    seen: str | None = None,
 ) -> Row:
-    """Approve a call as it is, or with other `arguments`; an edit voids the approvals that others gave before it.
+    """Approve a call as it is, or with other `arguments`; an edit voids the approvals before it for good.
 
-    With `seen`, the hash of the arguments must be among those that the approver was shown.
-    Returns the request's row, still `pending` while it needs more approvals. Raises every kind of
+    `seen` is the `params_hash` of the arguments that the approver was shown; without it they approve, or edit, what the
+    model sent. Returns the request's row, still `pending` while it needs more approvals. Raises every kind of
     `approvals.errors.Refused` but NotYours.
     """
 
     async def decide(connection: Connection, request: Row, call: Row) -> News:
-        if seen is not None and request["params_hash"] not in seen:
+        if votes.unseen(request, seen):
             raise ArgumentsChanged
         edit = None if arguments is None else await _edit(connection, request, call, arguments)
-        asked = await connection.execute(_APPROVERS, [request["tenant_id"], request["id"], request["params_hash"]])
-        approvers = {row["user_id"] for row in await asked.fetchall()}
-        if decider.user_id in approvers:
+        before = await votes.approvers(connection, request)
+        counting = await votes.may_decide(connection, request, before | {decider.user_id})
+        if decider.user_id not in before:
+            await _record(connection, decider, request, call, "approve", reason, edit)
+        elif len(counting) < request["approvals_needed"]:
             raise AlreadyVoted
-        decision = await _record(connection, decider, request, call, "approve", reason, edit)
-        if len(approvers) + 1 < request["approvals_needed"]:
+        # Else enough approvals count only now, since somebody who had approved may decide again.
+        if len(counting) < request["approvals_needed"]:
             return News([request])
-        moment = decision["created_at"]
-        return await _end(connection, request, "approved", moment, max(request["expires_at"], moment + GRACE))
+        moment = datetime.now(UTC)
+        return await _end(
+            connection, request, "approved", moment, max(request["expires_at"], moment + GRACE), sorted(counting)
+        )
 
     return await _decided(decider, request_id, decide)
 
 
-async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "") -> Row:
-    """Deny a call; the model is told the reason. Raises as `approve` does."""
+async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", seen: str | None = None) -> Row:
+    """Deny a call, whatever its arguments, or only as it was `seen`; the model is told the reason.
+
+    Raises as `approve` does.
+    """
 
     async def decide(connection: Connection, request: Row, call: Row) -> News:
+        if seen is not None and votes.unseen(request, seen):
+            raise ArgumentsChanged
         decision = await _record(connection, decider, request, call, "deny", reason, None)
         said = f" The reason given: {reason}" if reason else ""
         failure = Failure(
@@ -174,11 +178,10 @@ async def _decided(
 ) -> Row:
     async with transaction(decider.scope) as connection:
         request, call = await _locked(connection, request_id)
-        member = await (await connection.execute(_ROLE, [decider.user_id])).fetchone()
-        if member is None or "approvals:decide" not in SCOPES[member["role"]]:
-            raise NotAnApprover
         if request["user_id"] == decider.user_id:
             raise OwnRequest
+        if not await votes.may_decide(connection, request, [decider.user_id]):
+            raise NotAnApprover
         ended = await _overdue(connection, request, call) or await decide(connection, request, call)
     return await _told(ended)
 
@@ -244,14 +247,15 @@ async def _edit(connection: Connection, request: Row, call: Row, arguments: Any)
     if violation is not None:
         field = f"arguments.{violation.field}" if violation.field else "arguments"
         raise InvalidArguments(violation.message, field)
+    params_hash = sha256_hex(arguments)
+    if params_hash == request["params_hash"]:
+        return None
     current = call["input"] if call["approved_input"] is None else call["approved_input"]
     changes = edits.diff(current, arguments)
-    if not changes:
-        return None
-    params_hash = sha256_hex(arguments)
     await recorder.edit(connection, call["id"], arguments, params_hash)
     await connection.execute(_REBIND, [params_hash, request["id"]])
     request["params_hash"] = params_hash
+    request["revision"] += 1
     return changes
 
 
@@ -276,6 +280,7 @@ async def _record(
         "reason": reason,
         "via": decider.via,
         "params_hash": request["params_hash"],
+        "revision": request["revision"],
         "edit": edit,
         "created_at": datetime.now(UTC),
     }
@@ -285,9 +290,14 @@ async def _record(
 
 
 async def _end(
-    connection: Connection, request: Row, status: Event, moment: datetime, usable_until: datetime | None = None
+    connection: Connection,
+    request: Row,
+    status: Event,
+    moment: datetime,
+    usable_until: datetime | None = None,
+    approved_by: list[uuid.UUID] | None = None,
 ) -> News:
-    ended = await connection.execute(_END, [status, moment, usable_until, request["id"]])
+    ended = await connection.execute(_END, [status, moment, usable_until, approved_by, request["id"]])
     row = await ended.fetchone()
     assert row is not None
     return await news.write(connection, [row], status)

@@ -8,10 +8,11 @@ from typing import Any
 
 from tenants.scoping import Connection
 
-# The decisions first: whether one counted is seen by the request's hash.
+# The decisions first: the request's hash says whether it has been erased.
 _DECISIONS = """
     UPDATE approval_decisions d SET reason = '', edit = NULL,
-        params_hash = CASE WHEN d.params_hash = r.params_hash THEN '' ELSE d.id::text END
+        params_hash = CASE WHEN d.revision = r.revision AND (r.approved_by IS NULL OR d.user_id = ANY(r.approved_by))
+            THEN '' ELSE d.id::text END
     FROM approval_requests r WHERE r.id = d.request_id AND {of_calls} AND r.params_hash <> ''"""
 _REQUESTS = """
     UPDATE approval_requests r SET context = '[]', why = '', params_hash = ''

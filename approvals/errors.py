@@ -5,9 +5,10 @@ Refused                     the answer's HTTP status, code and words
 ├── NotAnApprover           403 not_an_approver
 ├── OwnRequest              403 own_request
 ├── NotYours                403 not_yours
-├── AlreadyDecided          409 already_decided
-├── AlreadyVoted            409 already_voted
-├── ArgumentsChanged        409 arguments_changed
+├── Conflict                409; surfaces answer it with the request as it is now
+│   ├── AlreadyDecided          already_decided
+│   ├── AlreadyVoted            already_voted
+│   └── ArgumentsChanged        arguments_changed
 ├── Expired                 410 approval_expired
 ├── InvalidArguments        400 invalid_arguments
 ├── InvalidReason           400 invalid_request
@@ -59,34 +60,40 @@ class NotYours(Refused):
         super().__init__("Only the person in whose name the call was asked for may cancel it. You may deny it.")
 
 
-class AlreadyDecided(Refused):
-    """The request was approved, denied or cancelled before."""
+class Conflict(Refused):
+    """The request is not as whoever decided took it to be."""
 
     status = 409
+
+
+class AlreadyDecided(Conflict):
+    """The request was approved, denied or cancelled before."""
+
     code = "already_decided"
 
     def __init__(self, status: str):
         super().__init__(f"This approval request is decided: it was {status}.")
 
 
-class AlreadyVoted(Refused):
+class AlreadyVoted(Conflict):
     """This approver has approved these arguments before, and others have to as well."""
 
-    status = 409
     code = "already_voted"
 
     def __init__(self) -> None:
         super().__init__("You have approved this already; it waits for somebody else's approval too.")
 
 
-class ArgumentsChanged(Refused):
-    """Somebody changed the arguments after the approver had been shown them."""
+class ArgumentsChanged(Conflict):
+    """The arguments are not those that the approver has seen; who names none has seen what the model sent."""
 
-    status = 409
     code = "arguments_changed"
 
     def __init__(self) -> None:
-        super().__init__("Another approver has changed the arguments meanwhile. Read them anew, then decide.")
+        super().__init__(
+            "The arguments are not those that you have seen; another approver may have changed them. Read them as they "
+            "are now, then decide again (over an API: with their params_hash as seen)."
+        )
 
 
 class Expired(Refused):

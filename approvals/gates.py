@@ -26,10 +26,20 @@ def through(rules: Sequence[Rule]) -> tuple[Gate, ...]:
     )
 
 
-def once_more(rules: Sequence[Rule], request: dict[str, Any]) -> tuple[Gate, ...]:
-    """The gates for a call that was approved and is about to go on; `request` is its row of `approval_requests`."""
-    denies = denying(rules, Effort())
-    return (gates.allowlist, binding(request), gates.arguments, gates.permission, denies, gates.rate_limit)
+def once_more(rules: Sequence[Rule], request: dict[str, Any], counting: int) -> tuple[Gate, ...]:
+    """The gates for a call that was approved and is about to go on.
+
+    `request` is its row of `approval_requests`; `counting` is how many of its approvers may decide now.
+    """
+    return (
+        gates.allowlist,
+        binding(request),
+        gates.arguments,
+        gates.permission,
+        denying(rules, Effort()),
+        gates.rate_limit,
+        approved(request, counting),
+    )
 
 
 def denying(rules: Sequence[Rule], effort: Effort) -> Gate:
@@ -110,6 +120,29 @@ def binding(request: dict[str, Any]) -> Gate:
         if datetime.now(UTC) > request["usable_until"]:
             return _unbound("The approval was not used in time.")
         return Answer("binding", True)
+
+    return gate
+
+
+def approved(request: dict[str, Any], counting: int) -> Gate:
+    """The gate `approval` of a call that goes on: enough of those who approved it may still decide."""
+
+    def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
+        needed = request["approvals_needed"]
+        if counting >= needed:
+            return Answer("approval", True)
+        why = (
+            f"Somebody who approved this call of {candidate.name} may not decide about approvals any more, so it has "
+            f"{counting} of the {needed} {'approval' if needed == 1 else 'approvals'} that it needs."
+        )
+        return Answer(
+            "approval",
+            False,
+            "approval_denied",
+            model=f"{why} It did not run. Call the tool again if it is still needed; a human will be asked anew.",
+            user=f"{why} The call did not run.",
+            log=f"{counting} of {needed} approvals count",
+        )
 
     return gate
 

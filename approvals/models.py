@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -45,7 +46,11 @@ class ApprovalRequest(models.Model):
     context = models.JSONField(default=list, help_text="What the conversation led up to: [{role, text, cut}].")
     schema_hash = models.TextField(help_text="Of the tool's parameters when it was asked.")
     params_hash = models.TextField(help_text="Of the arguments that are to be approved, edited ones included.")
+    revision = models.IntegerField(
+        default=1, db_default=1, help_text="1 for the arguments as the model sent them; each edit makes another."
+    )
     approvals_needed = models.SmallIntegerField(default=1)
+    approved_by = ArrayField(models.UUIDField(), null=True, help_text="Whose approvals counted when it was approved.")
     status = models.TextField(choices=Status.choices, default=Status.PENDING)
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
@@ -74,7 +79,7 @@ class ApprovalRequest(models.Model):
 
 
 class ApprovalDecision(models.Model):
-    """What one human decided about one request; append-only. It counts for the arguments whose hash it names."""
+    """What one human decided about one request; append-only. It counts for its revision of the arguments alone."""
 
     class Verdict(models.TextChoices):
         """Yes or no."""
@@ -91,6 +96,9 @@ class ApprovalDecision(models.Model):
     reason = models.TextField(default="")
     via = models.TextField(help_text="Where it was decided: api, page, socket or admin.")
     params_hash = models.TextField()
+    revision = models.IntegerField(
+        default=1, db_default=1, help_text="Which revision of the arguments it is about; it counts for no other."
+    )
     edit = models.JSONField(
         decoder=Decoder, null=True, help_text="What was changed in the arguments: [{op, path, before, after}]."
     )
@@ -100,8 +108,9 @@ class ApprovalDecision(models.Model):
         db_table = "approval_decisions"
         ordering = ["id"]
         constraints = [
+            # Who has approved may still deny.
             models.UniqueConstraint(
-                fields=["tenant", "request", "user", "params_hash"], name="approval_decisions_once"
+                fields=["tenant", "request", "user", "revision", "verdict"], name="approval_decisions_once"
             ),
         ]
 

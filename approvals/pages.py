@@ -173,7 +173,7 @@ def _decide(principal: Principal, found: Any, sent: Verdict) -> None:
     elif values["verdict"] == "deny":
         async_to_sync(decisions.deny)(decider, found.id, reason=values["reason"])
     else:
-        arguments, seen = _edited(found, values["arguments"]), [values["seen"]]
+        arguments, seen = _edited(found, values["arguments"]), values["seen"]
         async_to_sync(decisions.approve)(decider, found.id, reason=values["reason"], arguments=arguments, seen=seen)
 
 

@@ -15,15 +15,17 @@ MAX_BYTES = arguments.MAX_BYTES
 VERDICTS = ("approve", "deny")
 # What a frame holds beside that.
 ADDRESS = ("type", "id", "ref")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _REF = re.compile(r"[\x20-\x7e]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An approver's reason, and the arguments that they want instead, or None."""
+    """An approver's reason; the arguments that they want instead and the `params_hash` that they have seen, or None."""
 
     reason: str
     arguments: dict[str, Any] | None
+    seen: str | None
 
 
 def read(raw: bytes | str) -> dict[str, Any]:
@@ -42,7 +44,7 @@ def said(given: dict[str, Any], verdict: str, beside: Collection[str] = ()) -> S
 
     A name that is not known is refused: one that is misspelt would let through what was to be changed.
     """
-    known = {"reason", *beside} | ({"arguments"} if verdict == "approve" else set())
+    known = {"reason", "seen", *beside} | ({"arguments"} if verdict == "approve" else set())
     for name in given:
         if name not in known:
             raise Refused(f"{arguments.shown(name)} is not known here.", arguments.shown(name))
@@ -51,7 +53,14 @@ def said(given: dict[str, Any], verdict: str, beside: Collection[str] = ()) -> S
         raise Refused("reason must be a string.", "reason")
     if edited is not None and not isinstance(edited, dict):
         raise Refused("arguments must be an object.", "arguments")
-    return Said(reason or "", edited)
+    return Said(reason or "", edited, hash_seen(given.get("seen")))
+
+
+def hash_seen(value: Any) -> str | None:
+    """The `params_hash` that somebody says they have seen, or None where they say nothing. Raises Refused."""
+    if value is None or (isinstance(value, str) and _HASH.fullmatch(value)):
+        return value
+    raise Refused("seen must be the params_hash of the arguments that you were shown: 64 hexadecimal digits.", "seen")
 
 
 def ref(given: dict[str, Any]) -> str | int | None:

@@ -5,13 +5,14 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from approvals.models import ApprovalDecision, ApprovalRequest
+from approvals.notices import DECIDERS
 from audit.identifiers import first_id_at
 from audit.models import ToolCall
 from tenants import scoping
-from tenants.models import User
+from tenants.models import Membership, User
 from tenants.principal import Principal
 
 Status = ApprovalRequest.Status
@@ -24,19 +25,22 @@ _SLACK = timedelta(minutes=1)
 def visible() -> QuerySet[ApprovalRequest]:
     """The requests within the walls, newest first, each with all that `body` reads: two queries a page.
 
-    A request has `input` and `approved_input` of its call and `username` of who asked; a decision has `username`. A
-    name is None once its bearer has left the tenant.
+    A request has `input` and `approved_input` of its call and `username` of who asked; a decision has `username`, and
+    `may_decide`: whether its author may decide now. A name is None once its bearer has left the tenant.
     """
     username = User.objects.filter(id=OuterRef("user_id")).order_by().values("username")
     call = ToolCall.objects.filter(id=OuterRef("call_id")).order_by()
-    decisions = ApprovalDecision.objects.annotate(username=Subquery(username)).order_by("id")
+    deciders = Membership.objects.filter(
+        tenant_id=OuterRef("tenant_id"), user_id=OuterRef("user_id"), role__in=DECIDERS, user__is_active=True
+    )
+    decisions = ApprovalDecision.objects.annotate(username=Subquery(username), may_decide=Exists(deciders))
     return (
         ApprovalRequest.objects.annotate(
             input=Subquery(call.values("input")),
             approved_input=Subquery(call.values("approved_input")),
             username=Subquery(username),
         )
-        .prefetch_related(Prefetch("decisions", decisions))
+        .prefetch_related(Prefetch("decisions", decisions.order_by("id")))
         .order_by("-id")
     )
 
@@ -100,21 +104,32 @@ def status_of(request: ApprovalRequest) -> str:
 
 def decidable(request: Any, principal: Principal) -> bool:
     """Whether this person may approve or deny it: in time, another's, by role and scope, and not done so already."""
+    counting = approvals(request)
     return (
         status_of(request) == Status.PENDING
         and "approvals:decide" in principal.scopes
         and request.user_id != principal.user_id
-        and all(each.user_id != principal.user_id for each in approvals(request))
+        # Enough may count again once a former approver is one again; then any of them may say so.
+        and (len(counting) >= request.approvals_needed or all(each.user_id != principal.user_id for each in counting))
     )
 
 
 def approvals(request: Any) -> list[ApprovalDecision]:
-    """The approvals that count: those of the arguments as they are, since an edit voids what came before it."""
+    """The approvals that count: of the arguments as they are, by people who may decide, or might when it was decided.
+
+    An edit voids what came before it, for good.
+    """
     return [
         each
         for each in request.decisions.all()
-        if each.verdict == "approve" and each.params_hash == request.params_hash
+        if each.verdict == "approve" and each.revision == request.revision and _stands(request, each)
     ]
+
+
+def _stands(request: Any, approval: Any) -> bool:
+    if request.status == Status.PENDING:
+        return bool(approval.may_decide)
+    return request.approved_by is None or approval.user_id in request.approved_by
 
 
 def body(request: Any, principal: Principal) -> dict[str, Any]:
@@ -128,6 +143,7 @@ def body(request: Any, principal: Principal) -> dict[str, Any]:
         "why": request.why,
         "input": request.input,
         "approved_input": request.approved_input,
+        "params_hash": request.params_hash or None,
         "user": {"id": request.user_id, "username": request.username},
         "agent": request.agent,
         "run_id": request.run_id,

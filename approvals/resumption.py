@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from approvals import gates, requests
+from approvals import gates, requests, votes
 from approvals.rights import Rights
 from audit import recorder
 from tenants.scoping import Connection
@@ -20,13 +20,14 @@ async def resume(connection: Connection, call: Row, rights: Rights, caller: Call
     """
     request = await requests.take(connection, call["approval_id"])
     assert request is not None, "the approval is used in the transaction that moves its call on"
+    counting = await votes.may_decide(connection, request, await votes.approvers(connection, request))
     arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
     answers, refusal = await pipeline.again(
         call["tool_name"],
         arguments,
         rights.policy,
         replace(caller, charged=True),
-        gates.once_more(rights.rules, request),
+        gates.once_more(rights.rules, request, len(counting)),
     )
     shown = [answer.as_json() for answer in answers]
     if refusal is None:

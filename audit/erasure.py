@@ -44,7 +44,7 @@ _ERASE = """
         row_key = NULL, decision = bare_answers(decision), resumed_decision = bare_answers(resumed_decision)
     WHERE id = ANY(%s) AND status IN ('success', 'error') AND row_key IS NOT NULL RETURNING *"""
 _DECISIONS = """
-    SELECT d.*, d.params_hash = r.params_hash AS counted
+    SELECT d.*, d.revision = r.revision AND (r.approved_by IS NULL OR d.user_id = ANY(r.approved_by)) AS counted
     FROM approval_decisions d JOIN approval_requests r ON r.id = d.request_id
     WHERE r.tenant_id = %s AND r.call_id = ANY(%s) ORDER BY d.id"""
 COLUMNS = ("id", "tenant_id", "scope", "subject_id", "low", "high", "actor_id", "reason", "calls", "row_key")

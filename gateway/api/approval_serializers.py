@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from approvals import queue
 from approvals.models import ApprovalDecision, ApprovalRequest
+from gateway.api.serializers import Problem
 
 
 class Someone(serializers.Serializer[Any]):
@@ -34,7 +35,9 @@ class Decision(serializers.Serializer[Any]):
     edit = serializers.JSONField(
         allow_null=True, help_text="What they changed in the arguments: [{op, path, before?, after?}]."
     )
-    counts = serializers.BooleanField(help_text="False for an approval that a later edit made void.")
+    counts = serializers.BooleanField(
+        help_text="False for an approval that a later edit made void, or whose author may not decide any more."
+    )
     created_at = serializers.DateTimeField()
 
 
@@ -48,6 +51,9 @@ class Approval(serializers.Serializer[Any]):
     why = serializers.CharField(help_text="Why a human has to decide.")
     input = serializers.JSONField(allow_null=True, help_text="The arguments as the model sent them.")
     approved_input = serializers.JSONField(allow_null=True, help_text="The arguments as an approver edited them.")
+    params_hash = serializers.CharField(
+        allow_null=True, help_text="Of the arguments as they are now: what a decision says it has `seen`."
+    )
     user = Someone()
     agent = serializers.CharField(allow_blank=True)
     run_id = serializers.UUIDField()
@@ -69,9 +75,19 @@ class Approval(serializers.Serializer[Any]):
         return queue.body(instance, self.context["request"].user)
 
 
+class ConflictProblem(Problem):
+    """Why a request could not be decided so, with the request as it is now."""
+
+    approval = Approval()
+
+
+SEEN = "The params_hash of the arguments that the approver was shown. "
+
+
 class Approve(serializers.Serializer[Any]):
     """An approval; with `arguments`, of these instead."""
 
+    seen = serializers.CharField(required=False, help_text=f"{SEEN}Without it: those that the model sent.")
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     arguments = serializers.DictField(required=False, help_text="What is to run instead of what the model sent.")
 
@@ -79,4 +95,5 @@ class Approve(serializers.Serializer[Any]):
 class Deny(serializers.Serializer[Any]):
     """A denial."""
 
+    seen = serializers.CharField(required=False, help_text=f"{SEEN}Without it: whatever they are.")
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2000, help_text="The model is told it.")

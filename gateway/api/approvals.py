@@ -1,6 +1,7 @@
 """Approval requests over REST: `/api/v1/approvals/`."""
 
 import uuid
+from collections.abc import Awaitable
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +19,7 @@ from rest_framework.response import Response
 
 from approvals import decisions, parsing, queue
 from approvals.decisions import Decider
-from approvals.errors import NoSuchRequest, NotAnApprover, NotYours
+from approvals.errors import Conflict, NoSuchRequest, NotAnApprover, NotYours
 from approvals.models import ApprovalRequest
 from gateway.api import approval_serializers as shapes
 from gateway.api import problems, serializers
@@ -28,7 +29,10 @@ from tenants.permissions import HasScope
 from tenants.principal import SCOPES
 from tenants.views import WithinTenant
 
-_GONE = {(410, problems.CONTENT_TYPE): serializers.Problem}
+_REFUSED = {
+    (409, problems.CONTENT_TYPE): shapes.ConflictProblem,
+    (410, problems.CONTENT_TYPE): serializers.Problem,
+}
 
 
 class AgeField(forms.CharField):
@@ -120,31 +124,41 @@ class _DecidingView(AsyncView):
         """The caller, deciding here."""
         return Decider(*self.walls, via="api")
 
-    async def answer(self, request_id: uuid.UUID) -> Response:
-        """The request as it is after the decision."""
+    async def decided(self, request_id: uuid.UUID, decision: Awaitable[Any]) -> Response:
+        """The request as it is after the decision, which also a conflict shows."""
+        try:
+            await decision
+        except Conflict as refusal:
+            refusal.more = {"approval": await sync_to_async(queue.look)(self.principal, request_id)}
+            raise
         return Response(await sync_to_async(queue.look)(self.principal, request_id))
 
 
 class ApproveView(_DecidingView):
     """Let a call run."""
 
-    @extend_schema(operation_id="approval_approve", request=shapes.Approve, responses={200: shapes.Approval, **_GONE})
+    @extend_schema(
+        operation_id="approval_approve", request=shapes.Approve, responses={200: shapes.Approval, **_REFUSED}
+    )
     async def post(self, request: Request, id: uuid.UUID) -> Response:
-        """Approve a call as it is, or with other `arguments`; an edit voids the approvals that others gave before."""
+        """Approve a call with the arguments that were `seen`, or with other `arguments` instead.
+
+        Without `seen` the arguments as the model sent them are approved, or edited, and nothing else. An edit voids the
+        approvals that were given before it, also when it is taken back.
+        """
         said = await self.said(id, "approve")
-        await decisions.approve(self.decider, id, reason=said.reason, arguments=said.arguments)
-        return await self.answer(id)
+        decision = decisions.approve(self.decider, id, reason=said.reason, arguments=said.arguments, seen=said.seen)
+        return await self.decided(id, decision)
 
 
 class DenyView(_DecidingView):
     """Let a call not run."""
 
-    @extend_schema(operation_id="approval_deny", request=shapes.Deny, responses={200: shapes.Approval, **_GONE})
+    @extend_schema(operation_id="approval_deny", request=shapes.Deny, responses={200: shapes.Approval, **_REFUSED})
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Deny a call; its run goes on, and the model is told the reason."""
         said = await self.said(id, "deny")
-        await decisions.deny(self.decider, id, reason=said.reason)
-        return await self.answer(id)
+        return await self.decided(id, decisions.deny(self.decider, id, reason=said.reason, seen=said.seen))
 
 
 class CancelView(_DecidingView):
@@ -152,14 +166,13 @@ class CancelView(_DecidingView):
 
     permission_classes = [HasScope]
 
-    @extend_schema(operation_id="approval_cancel", request=None, responses={200: shapes.Approval, **_GONE})
+    @extend_schema(operation_id="approval_cancel", request=None, responses={200: shapes.Approval, **_REFUSED})
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Withdraw a call that was asked for in the caller's name; its run goes on without it."""
         try:
-            await decisions.cancel(self.walls, id)
+            return await self.decided(id, decisions.cancel(self.walls, id))
         except NotYours:
             # Who may not read others' requests is not told which there are.
             if "approvals:read" not in self.principal.scopes:
                 raise NoSuchRequest(id) from None
             raise
-        return await self.answer(id)

@@ -41,8 +41,8 @@ def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
 
 def refused(refusal: Refused) -> dict[str, Any]:
     """The problem document of a refused request."""
-    more = {"field": refusal.field} if refusal.field else {}
-    return problem(refusal.status, refusal.code, refusal.detail, **more)
+    field = {"field": refusal.field} if refusal.field else {}
+    return problem(refusal.status, refusal.code, refusal.detail, **field, **refusal.more)
 
 
 def unavailable(error: Exception) -> Unavailable:

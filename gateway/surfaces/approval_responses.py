@@ -6,6 +6,7 @@ decided, and a no withdraws the request. An approver's yes and no are decisions 
 Refused                     the answer's HTTP status, code and words
 ├── Undecided               403 own_request
 ├── NeedsScope              403 forbidden
+├── Unseen                  422 arguments_changed
 └── StillRunning            503 response_in_progress
 """
 
@@ -15,9 +16,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from approvals import decisions
+from asgiref.sync import sync_to_async
+
+from approvals import decisions, queue, votes
 from approvals.decisions import Decider
-from approvals.errors import AlreadyDecided, AlreadyVoted, Expired, NoSuchRequest
+from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Expired, NoSuchRequest
 from gateway import runs
 from gateway.errors import NoSuchRun
 from gateway.surfaces.interface import ClientRequest
@@ -29,7 +32,9 @@ from tenants.scoping import Scope, transaction
 Row = dict[str, Any]
 
 PATIENCE_SECONDS = 30.0
-_REQUESTS = "SELECT id, user_id, run_id, tool_name, status, expires_at FROM approval_requests WHERE id = ANY(%s)"
+_REQUESTS = """
+    SELECT id, user_id, run_id, tool_name, status, expires_at, params_hash, revision FROM approval_requests
+    WHERE id = ANY(%s)"""
 
 
 class Undecided(Refused):
@@ -57,6 +62,16 @@ class NeedsScope(Refused):
         super().__init__("This needs the scope approvals:decide.", "input")
 
 
+class Unseen(Refused):
+    """The arguments are not those that the approver has seen; 409 would make an SDK send the same again by itself."""
+
+    status = 422
+    code = ArgumentsChanged.code
+
+    def __init__(self) -> None:
+        super().__init__(ArgumentsChanged().detail, "input")
+
+
 class StillRunning(Refused):
     """What the client goes on from has not come to rest in time."""
 
@@ -70,15 +85,20 @@ class StillRunning(Refused):
 async def act(principal: Principal, request: ClientRequest) -> None:
     """Do what the client says, and return once the answers that it goes on from are at rest.
 
-    Raises NoSuchRequest, Undecided, NeedsScope, StillRunning, and what `decisions.approve` and `deny` raise; when more
-    than one is answered, nothing is done if any of them must be refused from the start.
+    Raises NoSuchRequest, Undecided, NeedsScope, Unseen, StillRunning, and what `decisions.approve` and `deny` raise;
+    when more than one is answered, nothing is done if any of them must be refused from the start.
     """
     scope = Scope(principal.tenant_id, principal.user_id)
     rows = await _found(principal, scope, request.approvals)
     for row in rows:
-        waits = row["status"] == "pending" and row["expires_at"] > datetime.now(UTC)
-        if waits and row["user_id"] == scope.user_id and request.approvals[row["id"].hex][0]:
-            raise Undecided(row)
+        yes, _, seen = request.approvals[row["id"].hex]
+        if row["status"] != "pending" or row["expires_at"] <= datetime.now(UTC):
+            continue
+        if row["user_id"] == scope.user_id:
+            if yes:
+                raise Undecided(row)
+        elif votes.unseen(row, seen) if yes else seen not in (None, row["params_hash"]):
+            raise await _unseen(principal, row["id"])
     settled = {row["id"] for row in rows if await _done(principal, scope, row, *request.approvals[row["id"].hex])}
     awaited = {row["run_id"] for row in rows if row["user_id"] == scope.user_id}
     if request.previous is not None:
@@ -107,7 +127,14 @@ async def _found(principal: Principal, scope: Scope, approvals: Iterable[str]) -
     return visible
 
 
-async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason: str) -> bool:
+async def _unseen(principal: Principal, request_id: uuid.UUID) -> Unseen:
+    """The refusal, with the request as it is now."""
+    refusal = Unseen()
+    refusal.more = {"approval": await sync_to_async(queue.look)(principal, request_id)}
+    return refusal
+
+
+async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason: str, seen: str | None) -> bool:
     """Do what was said to one request; whether its call is not waiting for anybody any more."""
     if row["status"] != "pending":
         return True
@@ -118,10 +145,12 @@ async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason:
         if row["user_id"] != scope.user_id:
             decide = decisions.approve if yes else decisions.deny
             decider = Decider(principal.tenant_id, principal.user_id, "api")
-            return bool((await decide(decider, row["id"], reason=reason))["status"] != "pending")
+            return bool((await decide(decider, row["id"], reason=reason, seen=seen))["status"] != "pending")
         await decisions.cancel(scope, row["id"])
     except AlreadyVoted:
         return False
+    except ArgumentsChanged:
+        raise await _unseen(principal, row["id"]) from None
     except (AlreadyDecided, Expired):
         # Somebody was faster; the model is told what came of it.
         pass

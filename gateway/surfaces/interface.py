@@ -28,8 +28,8 @@ class ClientRequest:
     """What a client asks over a compatible API, in no dialect.
 
     `messages` is the whole transcript as the client sends it, system messages at their place. `approvals` are what it
-    says to approval requests: id → [yes, reason]. Over Responses, `previous` is the run that it goes on from,
-    `references` are runs whose answers stand at these places of `messages`, where they are empty as yet, and
+    says to approval requests: id → [yes, reason, `seen` or None]. Over Responses, `previous` is the run that it goes
+    on from, `references` are runs whose answers stand at these places of `messages`, where they are empty as yet, and
     `instructions` hold for this request alone and not for those that go on from it.
     `echo` is what the surface wants to know again when it answers, as JSON; it comes back in `Reply.echo`.
     """

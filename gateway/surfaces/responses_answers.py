@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import orjson
 
+from audit.canonical import sha256_hex
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
 from gateway.surfaces import responses_ids as ids
 from gateway.surfaces.interface import Reply, TurnReply
@@ -190,6 +191,8 @@ def _request(asked: dict[str, Any]) -> Item:
         "server_label": SERVER,
         "name": asked["tool"],
         "arguments": _json(asked["input"] or {}),
+        # What an approver says they have seen when they decide about these arguments.
+        "params_hash": sha256_hex(asked["input"]),
     }
 
 

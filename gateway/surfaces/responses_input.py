@@ -185,7 +185,8 @@ class _Transcript:
         if approval_id is None:
             raise WrongValue(at, "it is the id of no approval request of Toolgate's.")
         item.need("approve")
-        said = [item.boolean("approve"), item.text("reason", MAX_REASON_CHARACTERS) or ""]
+        reason = item.text("reason", MAX_REASON_CHARACTERS) or ""
+        said = [item.boolean("approve"), reason, item.text("seen", MAX_ID_CHARACTERS)]
         if self._approvals.setdefault(approval_id, said) != said:
             raise WrongValue(at, "another item says something else to the same approval request.")
         self._latest = None

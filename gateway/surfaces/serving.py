@@ -82,6 +82,8 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
 
     async def refuse(refusal: Refused, more: Headers | None = None) -> None:
         body = surface.error(refusal.status, refusal.code, refusal.detail, refusal.field)
+        if refusal.more:
+            body["toolgate"] = refusal.more
         await http.send_json(send, refusal.status, body, identity, origin, more)
 
     try:

@@ -32,8 +32,8 @@ def _listed(page: httpx.Response) -> list[str]:
     return re.findall(r'name="_selected_action" value="([0-9a-f-]{36})"', page.text)
 
 
-def _seen(page: httpx.Response) -> list[str]:
-    return re.findall(r'name="seen" value="(\w+)"', page.text)
+def _seen(page: httpx.Response) -> dict[str, str]:
+    return dict(re.findall(r'name="(seen-[0-9a-f-]{36})" value="(\w+)"', page.text))
 
 
 def _choose(admin: Admin, verdict: str, requests: list[Any]) -> httpx.Response:
@@ -44,7 +44,7 @@ def _choose(admin: Admin, verdict: str, requests: list[Any]) -> httpx.Response:
 
 def _confirm(admin: Admin, verdict: str, requests: list[Any], **more: Any) -> httpx.Response:
     asked = _choose(admin, verdict, requests)
-    form = {"action": f"{verdict}_chosen", "decided": "yes", "seen": _seen(asked), **more}
+    form = {"action": f"{verdict}_chosen", "decided": "yes", **_seen(asked), **more}
     return admin.post(QUEUE, {**form, "_selected_action": [str(each) for each in requests]})
 
 
@@ -104,7 +104,7 @@ def test_the_buttons_decide_with_a_reason(
 ) -> None:
     request = held(tenant.alice)
     page = f"{QUEUE}{request}/change/"
-    form = {"verdict": verdict, "reason": "It is\r\nfine.", "seen": _seen(admin.get(page))}
+    form = {"verdict": verdict, "reason": "It is\r\nfine.", **_seen(admin.get(page))}
     done = admin.post(f"{QUEUE}{request}/decide/", form, page)
     assert f"1 {status}." in done.text
     assert (request_row(request)["status"], ledger_kinds(request)) == (status, entries)
@@ -122,7 +122,7 @@ def test_an_operator_decides_neither_their_own_nor_for_tenants_where_they_are_no
     own, foreign = held(tenant.olga), held(other_tenant.alice)
     for request, why in ((own, OWN), (foreign, NO_APPROVER)):
         page = f"{QUEUE}{request}/change/"
-        form = {"verdict": verdict, "reason": "", "seen": _seen(admin.get(page))}
+        form = {"verdict": verdict, "reason": "", **_seen(admin.get(page))}
         assert why in admin.post(f"{QUEUE}{request}/decide/", form, page).text
         assert_untouched(request)
 
@@ -165,18 +165,34 @@ def test_what_somebody_edited_meanwhile_is_not_approved_unseen(admin: Admin, sta
     request = held(tenant.alice, approvals_needed=2)
     asked = _choose(admin, "approve", [request])
     decide(stack, tenant.carol, request, "approve", arguments=EDITED)
-    form = {"action": "approve_chosen", "decided": "yes", "seen": _seen(asked), "_selected_action": [str(request)]}
-    assert "changed the arguments meanwhile" in admin.post(QUEUE, form).text
+    form = {"action": "approve_chosen", "decided": "yes", **_seen(asked), "_selected_action": [str(request)]}
+    assert "may have changed them" in admin.post(QUEUE, form).text
     assert [each["user_id"] for each in decision_rows(request)] == [tenant.carol.scope.user_id]
     assert "Three litres" in _choose(admin, "approve", [request]).text
     assert "1 approved." in _confirm(admin, "approve", [request]).text
+
+
+def test_a_hash_that_was_shown_for_one_request_approves_no_other(admin: Admin, tenant: Cast) -> None:
+    other = {"title": "Milk", "content": "Ten litres"}
+    swapped, unshown, good = held(tenant.alice), held(tenant.alice), held(tenant.bob, input=other)
+    asked = _choose(admin, "approve", [swapped, unshown, good])
+    shown = _seen(asked)
+    assert len(shown) == 3
+    form = {f"seen-{swapped}": shown[f"seen-{good}"], f"seen-{good}": shown[f"seen-{good}"]}
+    chosen = [str(each) for each in (swapped, unshown, good)]
+    answer = admin.post(QUEUE, {"action": "approve_chosen", "decided": "yes", "_selected_action": chosen, **form}).text
+    for request in (swapped, unshown):
+        assert f"request {request}: The arguments are not those that you have seen" in answer
+        assert_untouched(request)
+    assert "1 approved." in answer
+    assert request_row(good)["status"] == "approved"
 
 
 def test_a_reason_that_is_too_long_is_asked_for_again(admin: Admin, tenant: Cast) -> None:
     request = held(tenant.alice)
     assert "at most 2000 characters" in _confirm(admin, "approve", [request], reason="x" * 2001).text
     page = f"{QUEUE}{request}/change/"
-    form = {"verdict": "approve", "reason": "x" * 2001, "seen": _seen(admin.get(page))}
+    form = {"verdict": "approve", "reason": "x" * 2001, **_seen(admin.get(page))}
     assert "up to 2,000 characters" in admin.post(f"{QUEUE}{request}/decide/", form, page).text
     assert_untouched(request)
 

@@ -224,12 +224,21 @@ def test_one_denial_ends_it_whoever_has_approved(stack: Stack, tenant: Cast) -> 
     assert ledger_kinds(request) == ["decided", "decided", "settled"]
 
 
+def test_who_has_approved_may_still_deny(stack: Stack, tenant: Cast) -> None:
+    request = held(tenant.alice, approvals_needed=2)
+    decide(stack, tenant.carol, request, "approve")
+    denied = decide(stack, tenant.carol, request, "deny", reason="On second thought.")
+    assert (denied.status_code, denied.json()["status"]) == (200, "denied")
+    assert [each["verdict"] for each in decision_rows(request)] == ["approve", "deny"]
+    assert ledger_kinds(request) == ["decided", "decided", "settled"]
+
+
 def test_an_edit_voids_the_approvals_before_it(stack: Stack, tenant: Cast) -> None:
     request = held(tenant.alice, approvals_needed=2)
     decide(stack, tenant.carol, request, "approve")
     edited = decide(stack, tenant.olga, request, "approve", arguments=EDITED).json()
     assert (edited["status"], edited["approvals"]) == ("pending", 1)
     assert [each["counts"] for each in edited["decisions"]] == [False, True]
-    whole = decide(stack, tenant.carol, request, "approve").json()
+    whole = decide(stack, tenant.carol, request, "approve", seen=edited["params_hash"]).json()
     assert (whole["status"], whole["approvals"], whole["approved_input"]) == ("approved", 2, EDITED)
     assert [each["counts"] for each in whole["decisions"]] == [False, True, True]

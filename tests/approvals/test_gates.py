@@ -76,14 +76,26 @@ def test_a_call_with_other_arguments_does_not_go_on() -> None:
     assert (answer.ok, answer.log) == (False, "The arguments are not those that were approved.")
 
 
-def test_all_gates_but_the_approval_stand_before_a_call_that_goes_on() -> None:
+def test_every_gate_stands_before_a_call_that_goes_on() -> None:
     def names(through: Any) -> list[str]:
         return [gate.__qualname__.partition(".")[0] for gate in through]
 
     assert names(gates.through(())) == ["allowlist", "arguments", "permission", "denying", "rate_limit", "approving"]
-    assert names(gates.once_more((), request())) == [
-        "allowlist", "binding", "arguments", "permission", "denying", "rate_limit"
+    assert names(gates.once_more((), request(), 1)) == [
+        "allowlist", "binding", "arguments", "permission", "denying", "rate_limit", "approved"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("needed", "counting"), [(1, 1), (2, 2), (2, 3)])
+def test_enough_approvers_who_may_still_decide_let_a_call_go_on(needed: int, counting: int) -> None:
+    assert asked(gates.approved(request(approvals_needed=needed), counting)) == Answer("approval", True)
+
+
+@pytest.mark.parametrize(("needed", "counting"), [(1, 0), (2, 1), (2, 0)])
+def test_too_few_approvers_who_may_still_decide_refuse_a_call(needed: int, counting: int) -> None:
+    answer = asked(gates.approved(request(approvals_needed=needed), counting))
+    assert (answer.ok, answer.code, answer.log) == (False, "approval_denied", f"{counting} of {needed} approvals count")
+    assert "may not decide about approvals any more" in answer.model and "It did not run." in answer.model
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
