@@ -23,9 +23,10 @@ from audit import recorder
 from audit.canonical import NotCanonical, sha256_hex
 from audit.recorder import Failure, Outcome, Row
 from tenants.scoping import Connection, Scope, transaction
-from tools import circuit, hints, redis
+from tools import hints, redis
 from tools.cache import TenantCache
-from tools.errors import ToolError, ToolTimeout, ToolValidationError
+from tools.circuit import OPEN_SECONDS, circuits
+from tools.errors import ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tool, ToolContext, ToolResult
 from tools.leases import leases
 from tools.registry import registry
@@ -77,9 +78,13 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
         gone = Failure("unavailable", f"The tool {call['tool_name']} is not installed any more.")
         await _settle(scope, call, Outcome(failure=gone, display=gone.message))
         return False
-    breaker = circuit.of(tool.name)
-    if not tool.transactional and not breaker.lets_through():
-        resting = Failure("unavailable", f"{tool.name} keeps failing and is left alone for a while. Try again later.")
+    guarded = (scope.tenant_id, tool.name)
+    if not tool.transactional and not circuits.lets_through(*guarded):
+        resting = Failure(
+            "unavailable",
+            f"{tool.name} has failed several times in a row for this tenant and is not called for "
+            f"{OPEN_SECONDS:g} seconds. Nothing was called. Try again after that; if it goes on, tell the operator.",
+        )
         await _settle(scope, call, Outcome(failure=resting, display=resting.message))
         return False
     began = time.monotonic()
@@ -89,12 +94,13 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
         else:
             result = await _run(tool, call, deadline, ToolContext(**_handles(tool, call, deadline)))
             await _settle(scope, call, _success(result, began))
-        breaker.succeeded()
+        circuits.succeeded(*guarded)
     except _ClaimLost:
         log.warning("claim lost", extra={"call_id": str(call["id"])})
     except ToolError as error:
-        if not isinstance(error, ToolValidationError):
-            breaker.failed()
+        # What is wrong with the call itself says nothing about the tool.
+        if not isinstance(error, ToolValidationError | ToolPermissionDenied):
+            circuits.failed(*guarded)
         if _worth_trying_again(tool, error, call, deadline):
             async with transaction(scope) as connection:
                 return await recorder.requeue(connection, call["id"], call["fence"])
@@ -105,7 +111,7 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
     except Exception:
         # A fault of the tool's author: recorded for the user without its details, which go to the log.
         log.exception("tool crashed", extra={"tool": tool.name, "call_id": str(call["id"])})
-        breaker.failed()
+        circuits.failed(*guarded)
         crashed = Failure("execution_error", f"{tool.name} failed unexpectedly.")
         await _settle(scope, call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
     return False
