@@ -1,5 +1,7 @@
 """What a rule's condition may say: a JSON Schema, without the ways in which one matches more than its author meant.
 
+Text is compared, matched and measured in Unicode's normal form NFC, in the condition as in the arguments.
+
 JSON Schema passes over what it does not know, and `properties` says nothing of a property that is absent. A rule must
 not let calls through because of either, so a condition names only keywords, formats and parameters that exist, and an
 approving one requires every property that it looks at.
@@ -9,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from audit.canonical import canonical
-from tools import arguments, schema
+from tools import arguments, normal, schema
 from tools.errors import ToolValidationError
 from tools.formats import FORMATS
 from tools.schema import InvalidToolDeclaration
@@ -53,7 +55,7 @@ def check(condition: Any, *, approves: bool, parameters: dict[str, Any] | None) 
         raise InvalidCondition(f"it has {size:,} bytes; at most {MAX_BYTES:,} are allowed")
     if approves and not condition:
         raise InvalidCondition("it is empty, and so matches any arguments; leave it out to mean that")
-    _check(condition, "", parameters, approves)
+    _check(normal.form(condition), "", normal.form(parameters), approves)
 
 
 def loose_ends(condition: Any) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 from django.db import router, transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, QuerySet, Subquery
 
 from approvals import agents
 from approvals.models import ApprovalRequest, ApprovalRule
@@ -121,7 +121,8 @@ def run(rule: ApprovalRule) -> DryRun:
                 continue
             fits = _fits(rule, call, effort)
             found.undecided += fits is None
-            if fits or (fits is None and not found.approves):
+            # A rule denies what it cannot decide; of arguments that were erased nobody knows what it would have done.
+            if fits or (fits is None and not found.approves and call.input is not None):
                 found.note(call)
     return found
 
@@ -142,7 +143,8 @@ def _calls(rule: ApprovalRule, since: datetime) -> QuerySet[ToolCall]:
     if rule.tool_name != EVERY_TOOL:
         calls = calls.filter(tool_name=rule.tool_name)
     status = ApprovalRequest.objects.filter(id=OuterRef("approval_id")).order_by().values("status")
-    calls = calls.annotate(approval_status=Subquery(status))
+    erased = ExpressionWrapper(Q(input__isnull=True, input_raw__isnull=True), BooleanField())
+    calls = calls.annotate(approval_status=Subquery(status), erased=erased)
     if rule.agent:
         calls = calls.annotate(agent=agents.OF_CALL)
     columns = ("id", "tenant_id", "user_id", "tool_name", "input", "status", "decision", "created_at")
@@ -163,8 +165,10 @@ def _concerns(rule: ApprovalRule, call: Any, of_role: frozenset[uuid.UUID]) -> b
     )
 
 
-def _fits(rule: ApprovalRule, call: ToolCall, effort: Effort) -> bool | None:
+def _fits(rule: ApprovalRule, call: Any, effort: Effort) -> bool | None:
     if rule.condition is None:
         return True
+    if call.erased:
+        return None
     # What was no object never came as far as a rule.
     return effort.satisfies(rule.condition, call.input) if isinstance(call.input, dict) else False

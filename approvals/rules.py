@@ -47,13 +47,18 @@ class Effort:
     """What may still be spent on conditions, in CPU seconds: a stalled process decides as a fast one does."""
 
     seconds: float = MOST_SECONDS
+    # The arguments that were looked at last, and their normal form: one call meets many conditions.
+    _given: dict[str, Any] | None = field(default=None, init=False)
+    _form: dict[str, Any] | None = field(default=None, init=False)
 
     def satisfies(self, condition: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
         """As `schema.satisfies`, and None once everything is spent."""
         if self.seconds <= 0:
             return None
         began = time.thread_time()
-        fits = schema.satisfies(condition, arguments)
+        if self._given is not arguments:
+            self._given, self._form = arguments, schema.normal_form(arguments)
+        fits = schema.satisfies_form(condition, self._form)
         self.seconds -= time.thread_time() - began
         return fits
 

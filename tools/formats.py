@@ -1,4 +1,5 @@
 """The string formats that schemas may assert, strictly and in bounded time; any other format says nothing.
+A text that is too long for its check raises Undecidable.
 
 RFC 3339 `date` and `date-time` (with an offset), `date-time-local` (OpenAPI's registry: no offset), `time`, `duration`,
 `email`, `hostname`, `ipv4`, `ipv6`, `uri`, `uri-reference` and `uuid`.
@@ -10,8 +11,11 @@ from datetime import datetime
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-# No value of these formats is longer in practice, and some of the checks are quadratic.
+from tools.undecidable import Undecidable
+
+# Some of the checks are quadratic. A longer text is of none of the formats that have a greatest length.
 _MAX_LENGTH = 2048
+_ENDLESS = frozenset({"duration", "time", "uri", "uri-reference"})
 _LOCAL = r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?"
 _DATE_TIME = re.compile(rf"{_LOCAL}(?:[Zz]|[+-]\d{{2}}:\d{{2}})", re.ASCII)
 _DATE_TIME_LOCAL = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?", re.ASCII)
@@ -36,7 +40,13 @@ def _add(name: str, check: Callable[[str], object], raises: type[Exception] | tu
         if not isinstance(instance, str):
             return True
         # Several of the ready-made checks accept a trailing newline.
-        if len(instance) > _MAX_LENGTH or any(character.isspace() for character in instance):
+        if any(character.isspace() for character in instance):
+            return False
+        if len(instance) > _MAX_LENGTH:
+            if name in _ENDLESS:
+                raise Undecidable(
+                    f"is too long to be checked as {name}; at most {_MAX_LENGTH:,} characters can be", instance
+                )
             return False
         return bool(check(instance))
 

@@ -1,170 +1,50 @@
-"""JSON Schema patterns, which are ECMA-262, run by Python's `re` without its surprises.
+"""JSON Schema patterns, which are ECMA-262, without the surprises of Python's `re`: `$` is the end of the text alone,
+and `\\d`, `\\w`, `\\s` and `\\b` are about ASCII.
 
-Python's `$` also matches before a trailing newline, and its classes are Unicode; both are translated. Python's engine
-backtracks: a pattern whose worst case grows exponentially is refused at declaration, and one whose worst case is a
-power of the length is tried only on subjects short enough for it.
+RE2 runs them (`linear.py`), in time that grows with the length of the text. What RE2 does not have (a look ahead, a
+count above 1,000) is run by Python's backtracking engine (`backtracking.py`) on texts that are short enough for it.
 """
 
-import math
-import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
+from tools import backtracking, linear
+from tools.backtracking import UnsafePattern
+
+__all__ = ["MAX_PATTERN", "Pattern", "UnsafePattern", "compiled", "matches"]
+
 MAX_PATTERN = 512
-# Steps of the engine that the worst subject may cost: a few tenths of a second.
-_MAX_STEPS = 10_000_000
-_MAX_SUBJECT = 10_000
-# A count up to this is unrolled when the worst case is reckoned; a larger one counts as unbounded.
-_UNROLLED = 16
-# ECMA-262's \s is wider, but matching a space that nobody sees is no loss.
-_FLAGS = re.ASCII
-
-_TOKEN = re.compile(
-    r"""(?P<class>\[\^?(?:\\.|[^\]\\])*\])|(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.))"""
-    r"""|(?P<count>(?:[*+?]|\{\d{1,5}(?:,\d{0,5})?\})\??)|(?P<open>\((?:\?(?:[:=!]|P?<\w+>))?)|(?P<close>\))"""
-    r"""|(?P<choice>\|)|(?P<end>\$)|(?P<start>\^)|(?P<char>.)""",
-    re.DOTALL,
-)
-
-
-class UnsafePattern(ValueError):
-    """The pattern is not a regular expression that can be run here in bounded time; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled pattern; on n characters it takes at most about options * n**repeats / repeats! steps."""
+    """A compiled pattern, for one of the two engines."""
 
-    regex: re.Pattern[str]
-    repeats: int
-    options: int
+    engine: linear.Linear | backtracking.Bounded
 
-    @property
-    def max_subject(self) -> int:
-        """The longest subject that it is tried on, in characters."""
-        steps = _MAX_STEPS / self.options * math.factorial(self.repeats)
-        return min(_MAX_SUBJECT, int(steps ** (1 / max(self.repeats, 1))))
+    def matches(self, subject: str) -> bool:
+        """Whether the text holds a match; raises Undecidable when that cannot be told in bounded time."""
+        return self.engine.matches(subject)
 
-    def worst(self, length: int) -> int:
-        """The steps that a subject of `length` characters may take."""
-        steps: int = self.options * min(length, self.max_subject) ** self.repeats
-        return steps // math.factorial(self.repeats)
+    def work(self, subject: str) -> int:
+        """The most that trying the subject can take, in units of about 20 nanoseconds."""
+        return self.engine.work(subject)
 
 
-@dataclass(slots=True)
-class _Part:
-    """An atom or a closed group, and its worst case: n characters take options * n**repeats / repeats! steps."""
-
-    text: str = ""
-    group: "_Group | None" = None
-    repeats: int = 0
-    options: int = 1
-
-
-@dataclass(slots=True)
-class _Group:
-    """The parts of a group, or of the whole pattern."""
-
-    parts: list[_Part] = field(default_factory=list)
-    choices: int = 1
-
-    def worst(self) -> tuple[int, int]:
-        """The group's own repeats and options."""
-        options = self.choices
-        for part in self.parts:
-            options = min(options * part.options, _MAX_STEPS)
-        return sum(part.repeats for part in self.parts), options
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
     """The pattern as JSON Schema means it; raises UnsafePattern."""
     if len(pattern) > MAX_PATTERN:
         raise UnsafePattern(f"it is longer than {MAX_PATTERN} characters")
-    stack = [_Group()]
-    translated: list[str] = []
-    for found in _TOKEN.finditer(pattern):
-        kind, text = found.lastgroup, found.group()
-        translated.append(r"\Z" if kind == "end" else text)
-        if kind == "open":
-            stack.append(_Group())
-        elif kind == "close" and len(stack) > 1:
-            group = stack.pop()
-            repeats, options = group.worst()
-            stack[-1].parts.append(_Part(group=group, repeats=repeats, options=options))
-        elif kind == "count":
-            if not stack[-1].parts:
-                raise UnsafePattern("it uses an extension that ECMA-262 or this service does not have")
-            _repeat(stack[-1].parts[-1], *_bounds(text))
-        elif kind == "choice":
-            stack[-1].choices += 1
-        elif kind in {"class", "escape", "char"}:
-            if kind == "escape" and text[1] in "123456789k":
-                raise UnsafePattern("it refers back to a group")
-            if text in {"[]", "[^]", "{"}:
-                raise UnsafePattern(f'its "{text}" means something else to Python')
-            stack[-1].parts.append(_Part(text))
+    # Python's compiler says what is a pattern at all: both engines take the same ones, and mean the same by them.
+    source = backtracking.parse(pattern)
     try:
-        regex = re.compile("".join(translated), _FLAGS)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UnsafePattern(f"it is not a regular expression that is understood here: {error}") from None
-    repeats, options = stack[0].worst()
-    # Without an anchor the search itself may begin at every character.
-    return Pattern(regex, repeats + (not pattern.startswith("^")), options)
+        ready = linear.compiled(source.python)
+        return Pattern(ready if ready is not None else backtracking.bounded(source))
+    except RecursionError:
+        raise UnsafePattern("its groups are nested too deeply") from None
 
 
-def matches(pattern: str, subject: str) -> bool | None:
-    """Whether `subject` holds a match; None when it is too long to be tried. Raises UnsafePattern."""
-    ready = compiled(pattern)
-    if len(subject) > ready.max_subject:
-        return None
-    return ready.regex.search(subject) is not None
-
-
-def _bounds(text: str) -> tuple[int, int | None]:
-    """The least and the most that a quantifier allows; None is unbounded."""
-    if text[0] != "{":
-        return (1, None) if text[0] == "+" else (0, None if text[0] == "*" else 1)
-    least, comma, most = text.rstrip("?")[1:-1].partition(",")
-    return int(least), int(most or 0) or None if comma else int(least)
-
-
-def _repeat(part: _Part, least: int, most: int | None) -> None:
-    """Reckon the worst case of a part that is repeated; raises UnsafePattern when it is exponential."""
-    fixed = part.repeats == 0 and part.options == 1
-    if most is not None and most <= _UNROLLED:
-        choices = max(most - least + 1, 1)
-        part.repeats *= most
-        part.options = min(part.options ** max(most, 1) * choices, _MAX_STEPS)
-    elif fixed:
-        part.repeats = 0 if least == most else 1
-    elif part.group and _is_delimited(part.group):
-        part.repeats += 1
-    else:
-        raise UnsafePattern("a repeated group repeats or chooses inside it, which can take exponential time")
-
-
-def _is_delimited(group: _Group) -> bool:
-    """Whether each round of a repeated group is told apart by a plain character, as in (?:-[a-z]+)* or (?:[a-z]+,)*."""
-    atoms = [part.text for part in group.parts]
-    if group.choices > 1 or not all(atoms):
-        return False
-    return any(
-        (literal := _literal(atoms[at])) and not any(_can_match(atom, literal) for atom in others)
-        for at, others in ((0, atoms[1:]), (-1, atoms[:-1]))
-        if (group.parts[at].repeats, group.parts[at].options) == (0, 1)
-    )
-
-
-def _literal(atom: str) -> str:
-    """The one character that the atom stands for, or ""."""
-    if len(atom) == 1:
-        return "" if atom == "." else atom
-    return atom[1] if len(atom) == 2 and atom[0] == "\\" and not atom[1].isalnum() else ""
-
-
-def _can_match(atom: str, character: str) -> bool:
-    try:
-        return re.fullmatch(atom, character, _FLAGS | re.DOTALL) is not None
-    except re.error:
-        return True
+def matches(pattern: str, subject: str) -> bool:
+    """Whether `subject` holds a match. Raises UnsafePattern, and Undecidable for a text that is too long."""
+    return compiled(pattern).matches(subject)

@@ -1,7 +1,9 @@
 """Tools' parameter schemas: whether one is sound when it is declared, and whether a call's arguments fit it.
 
 JSON Schema Draft 2020-12. Nothing outside the schema is ever read, formats are asserted (`formats.py`), patterns mean
-what ECMA-262 says (`patterns.py`), and a check ends in bounded time whatever the schema and the arguments are.
+what ECMA-262 says (`patterns.py`), and a check ends in bounded time whatever the schema and the arguments are. What
+cannot be decided by then is no answer of a keyword's: it raises Undecidable and so ends the whole check, so that no
+`not`, `anyOf`, `if` or `contains` around it can make a yes or a no of it.
 """
 
 import threading
@@ -15,9 +17,10 @@ import referencing
 from jsonschema import Draft202012Validator, ValidationError, exceptions, validators
 
 from audit.canonical import NotCanonical, canonical
-from tools import patterns
+from tools import linear, normal, patterns
 from tools.formats import FORMATS
-from tools.violations import Violation, violation
+from tools.undecidable import Undecidable
+from tools.violations import Violation, unchecked, violation
 
 # A schema is sent to the model with every request; one beyond this would fill its context.
 MAX_SCHEMA_BYTES = 64 * 1024
@@ -25,8 +28,9 @@ MAX_SCHEMA_BYTES = 64 * 1024
 MAX_STEPS = 100_000
 # A tenant writes its conditions itself, and many may be tried on one call; no honest one comes near this.
 CONDITION_STEPS = 20_000
-# Steps of the regular expression engine that take as long as applying one keyword; and bytes made canonical.
-_STEPS_A_KEYWORD = 200
+# What the patterns of one check may take together, in units of 20 nanoseconds, if each takes as long as it can.
+MAX_MATCHING = linear.MAX_WORK
+# Bytes made canonical in the time of applying one keyword.
 _BYTES_A_KEYWORD = 64
 # The best of the first few errors is reported; a list of 10,000 wrong items has 10,000 of them.
 _ERRORS_WEIGHED = 20
@@ -44,12 +48,9 @@ class InvalidToolDeclaration(Exception):
     """A tool's declaration cannot be used; the message names the tool or the place in its schema, and says why."""
 
 
-class _TooMuch(Exception):
-    """The check took MAX_STEPS steps and was given up."""
-
-
 class _Steps(threading.local):
     left = 0
+    matching = 0
 
 
 _steps = _Steps()
@@ -57,28 +58,56 @@ Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | None:
-    """What is wrong with `arguments` under the schema `parameters`, or None; never raises."""
+    """What is wrong with `arguments` under the schema `parameters`, or None; never raises.
+
+    Arguments that cannot be checked do not fit.
+    """
     try:
         errors = _errors(parameters, arguments)
         return violation(exceptions.best_match(errors)) if errors else None
-    except (_TooMuch, RecursionError):
-        return Violation("The arguments and the tool's schema are too complex to be checked against each other.", None)
+    except Undecidable as undecidable:
+        return unchecked(undecidable, arguments)
+    except RecursionError:
+        return unchecked(_too_much(), arguments)
     except (NotCanonical, InvalidToolDeclaration):
         return Violation("The tool's own schema is not sound, so no arguments fit it.", None)
 
 
 def satisfies(condition: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
-    """Whether the arguments satisfy a condition; None when that cannot be told in bounded time; never raises."""
+    """Whether the arguments satisfy a condition; None when that cannot be told in bounded time; never raises.
+
+    All text in both, names included, is compared, matched and measured in one normal form (`normal.py`).
+    """
+    return satisfies_form(condition, normal_form(arguments))
+
+
+def normal_form(arguments: dict[str, Any]) -> dict[str, Any] | None:
+    """What `satisfies_form` looks at, made once for many conditions; None when it cannot be made; never raises."""
     try:
-        return not _errors(condition, arguments, CONDITION_STEPS)
-    except (_TooMuch, RecursionError, NotCanonical, InvalidToolDeclaration):
+        return normal.form(arguments)  # type: ignore[no-any-return]
+    except (Undecidable, RecursionError):
+        return None
+
+
+def satisfies_form(condition: dict[str, Any], arguments: dict[str, Any] | None) -> bool | None:
+    """As `satisfies`, of arguments in normal form."""
+    if arguments is None:
+        return None
+    try:
+        return not _errors(normal.form(condition), arguments, CONDITION_STEPS)
+    except (Undecidable, RecursionError, NotCanonical, InvalidToolDeclaration):
         return None
 
 
 def _errors(schema: dict[str, Any], arguments: dict[str, Any], most_steps: int = MAX_STEPS) -> list[ValidationError]:
     validator = _validator(canonical(schema))
     _steps.left = most_steps
+    _steps.matching = MAX_MATCHING
     return list(islice(validator.iter_errors(arguments), _ERRORS_WEIGHED))
+
+
+def _too_much() -> Undecidable:
+    return Undecidable("and the tool's schema are too complex to be checked against each other")
 
 
 def declare_condition(condition: Any) -> None:
@@ -86,7 +115,10 @@ def declare_condition(condition: Any) -> None:
     _sized(condition)
     if not isinstance(condition, dict):
         raise InvalidToolDeclaration("the condition must be a JSON Schema, which is an object")
-    _refuse_unsound(condition)
+    try:
+        _refuse_unsound(normal.form(condition))
+    except Undecidable as undecidable:
+        raise InvalidToolDeclaration(f"its names or texts {undecidable.why}") from None
 
 
 def declare(parameters: Any) -> None:
@@ -220,22 +252,25 @@ def _counted(keyword: Keyword) -> Keyword:
 def _spend(steps: int) -> None:
     _steps.left -= steps
     if _steps.left < 0:
-        raise _TooMuch
+        raise _too_much()
 
 
-def _matches(pattern: str, subject: str) -> bool | None:
-    """`patterns.matches`, its worst case charged to the check's steps."""
-    _spend(1 + patterns.compiled(pattern).worst(len(subject)) // _STEPS_A_KEYWORD)
-    return patterns.matches(pattern, subject)
+def _matches(pattern: str, subject: str) -> bool:
+    """`patterns.matches`, its worst case charged to the check; raises Undecidable."""
+    _spend(1)
+    ready = patterns.compiled(pattern)
+    work = ready.work(subject)
+    # What is too much by itself is said so by `matches`, in better words.
+    if work <= MAX_MATCHING:
+        _steps.matching -= work
+        if _steps.matching < 0:
+            raise _too_much()
+    return ready.matches(subject)
 
 
 def _pattern(validator: Any, value: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str):
-        found = _matches(value, instance)
-        if found is None:
-            yield ValidationError(f"is too long; at most {patterns.compiled(value).max_subject} characters fit")
-        elif not found:
-            yield ValidationError(f"must match the pattern {value}")
+    if isinstance(instance, str) and not _matches(value, instance):
+        yield ValidationError(f"must match the pattern {value}")
 
 
 def _extras(instance: dict[str, Any], schema: dict[str, Any]) -> list[str]:
@@ -259,10 +294,7 @@ def _pattern_properties(validator: Any, value: Any, instance: Any, schema: Any) 
     if isinstance(instance, dict):
         for pattern, subschema in value.items():
             for key, item in instance.items():
-                found = _matches(pattern, key)
-                if found is None:
-                    yield ValidationError("has a name that is too long", path=(key,))
-                elif found:
+                if _matches(pattern, key):
                     yield from validator.descend(item, subschema, path=key, schema_path=pattern)
 
 

@@ -8,6 +8,7 @@ import orjson
 from jsonschema import ValidationError
 
 from tools.arguments import shown
+from tools.undecidable import Undecidable
 
 # Enough of a wrong value to recognise it by, and of what was expected to correct it.
 _SHOWN_VALUE = 100
@@ -36,6 +37,28 @@ def violation(error: ValidationError) -> Violation:
     field = ".".join(shown(str(part)) for part in path) or None
     field = shown(field) if field else None
     return Violation(f'"{field}" {said}.' if field else f"The arguments {said}.", field)
+
+
+def unchecked(undecidable: Undecidable, arguments: Any) -> Violation:
+    """A check that could not be decided as a Violation; its field is where the text at fault is, if it is one text."""
+    field = _place(arguments, undecidable.subject) if undecidable.subject is not None else None
+    what = f'"{field}"' if field else "The arguments"
+    return Violation(f"{what} {_cut(undecidable.why, _SHOWN_EXPECTED)}.", field)
+
+
+def _place(arguments: Any, subject: str) -> str | None:
+    """The path of this very text, as a value or a name; None when it is not there."""
+    branches: list[tuple[Any, str]] = [(arguments, "")]
+    while branches:
+        branch, path = branches.pop()
+        members = branch.items() if isinstance(branch, dict) else enumerate(branch)
+        for name, item in members:
+            at = f"{path}{shown(str(name))}"
+            if item is subject or name is subject:
+                return shown(at)
+            if isinstance(item, dict | list):
+                branches.append((item, f"{at}."[-_SHOWN_VALUE:]))
+    return None
 
 
 def _said(error: ValidationError) -> str:

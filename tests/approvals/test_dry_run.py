@@ -79,6 +79,16 @@ def test_what_waited_for_humans_would_have_been_approved_whatever_they_said(tena
     ]  # fmt: skip
 
 
+def test_nobody_knows_what_a_rule_would_have_done_with_what_was_erased(tenant: Cast) -> None:
+    calls(tenant.alice, input=None)
+    calls(tenant.alice, input=None, input_raw="{", status="error", error_code="validation_error")
+    calls(tenant.alice)
+    for effect, would in (("approve", "approved"), ("deny", "denied")):
+        found = tried(tenant, rule(tenant, effect=effect, condition=TO_BOB)).body()
+        assert (found["examined"], found["undecided"], found["matched"]) == (3, 1, 1)
+        assert found["would_have"][would] == (1 if effect == "deny" else 0)
+
+
 def test_what_waited_for_nobody_is_matched_and_not_changed_by_a_rule_that_approves(tenant: Cast) -> None:
     calls(tenant.alice, decision=[{"gate": "approval", "ok": True}])
     calls(tenant.alice, decision=[{"gate": "approval", "ok": True, "rule": str(uuid.uuid4())}])

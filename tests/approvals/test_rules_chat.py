@@ -68,6 +68,48 @@ def test_the_rule_that_matched_stands_on_the_call_that_it_let_through(stack: Sta
     assert requests(tenant) == []
 
 
+KEY = "BEGIN PRIVATE KEY"
+AROUND = ["", " " * 10_001, " " * 200_000]
+
+
+@pytest.mark.parametrize("padding", AROUND, ids=len)
+def test_a_rule_denies_words_however_much_text_stands_behind_them(stack: Stack, tenant: Cast, padding: str) -> None:
+    rule = make_rule(
+        tenant, effect="deny", tool_name="save_note", expires_at=None,
+        condition={"properties": {"title": {"pattern": KEY}}, "required": ["title"]},
+    )  # fmt: skip
+    content = {"properties": {"content": {"pattern": KEY}}, "required": ["content"]}
+    behind = make_rule(tenant, effect="deny", tool_name="save_note", expires_at=None, condition=content)
+    arguments = {"title": "x", "content": (KEY + padding)[:100_000]}
+    [call] = chat(stack, tenant.alice, f"call: save_note {json.dumps(arguments)}")
+    assert (call["status"], call["error_code"]) == ("error", "policy_denied")
+    assert answer(call, "policy")["rule"] == str(behind.id) != str(rule.id)
+    assert rows("SELECT * FROM notes WHERE tenant_id = %(t)s", t=tenant.id) == []
+
+
+@pytest.mark.parametrize("pattern", [KEY, f"(?=B){KEY}"])
+@pytest.mark.parametrize("padding", AROUND, ids=len)
+def test_no_mail_leaves_by_a_rule_that_approves_what_words_are_not_in(
+    stack: Stack, tenant: Cast, padding: str, pattern: str
+) -> None:
+    condition = {"not": {"properties": {"body": {"pattern": pattern}}, "required": ["body"]}}
+    make_rule(tenant, condition=condition)
+    arguments = {"to": "bob@example.com", "subject": "Hi", "body": (KEY + padding)[:100_000]}
+    [call] = chat(stack, tenant.alice, f"call: send_email {json.dumps(arguments)}")
+    assert call["status"] == "awaiting_approval"
+    assert len(requests(tenant)) == 1
+
+
+def test_a_rule_denies_a_word_however_its_letters_are_made(stack: Stack, tenant: Cast) -> None:
+    condition = {"properties": {"title": {"const": "caf\u00e9"}}, "required": ["title"]}
+    make_rule(tenant, effect="deny", tool_name="save_note", expires_at=None, condition=condition)
+    for title in ("caf\u00e9", "cafe\u0301"):
+        arguments = {"title": title, "content": ""}
+        [call] = chat(stack, tenant.alice, f"call: save_note {json.dumps(arguments)}")
+        assert (call["status"], call["error_code"]) == ("error", "policy_denied")
+    assert rows("SELECT * FROM notes WHERE tenant_id = %(t)s", t=tenant.id) == []
+
+
 def test_what_no_rule_matches_waits_for_a_human(stack: Stack, tenant: Cast) -> None:
     rule = make_rule(tenant, condition=TO_BOB, uses_left=5)
     [call] = chat(stack, tenant.alice, mail("eve@example.com"))

@@ -36,7 +36,7 @@ EXPLOSIONS = {
         {"a": [4999] * 60_000},
     ),
     "a cubic pattern for every item": (
-        schema(a={"type": "array", "items": {"pattern": "^a*a*a*b$"}}),
+        schema(a={"type": "array", "items": {"pattern": "^(?=a)a*a*a*b$"}}),
         {"a": ["a" * 390 + "b"] * 600},
     ),
 }
