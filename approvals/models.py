@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
-from tenants.jsonb import Decoder
+from tenants.jsonb import JSONField
 from tenants.models import Role, Tenant, User
 
 # The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
@@ -43,7 +43,7 @@ class ApprovalRequest(models.Model):
     tool_name = models.TextField()
     tier = models.TextField()
     why = models.TextField(help_text="Why a human has to decide.")
-    context = models.JSONField(default=list, help_text="What the conversation led up to: [{role, text, cut}].")
+    context = JSONField(default=list, help_text="What the conversation led up to: [{role, text, cut}].")
     schema_hash = models.TextField(help_text="Of the tool's parameters when it was asked.")
     params_hash = models.TextField(help_text="Of the arguments that are to be approved, edited ones included.")
     revision = models.IntegerField(
@@ -99,9 +99,7 @@ class ApprovalDecision(models.Model):
     revision = models.IntegerField(
         default=1, db_default=1, help_text="Which revision of the arguments it is about; it counts for no other."
     )
-    edit = models.JSONField(
-        decoder=Decoder, null=True, help_text="What was changed in the arguments: [{op, path, before, after}]."
-    )
+    edit = JSONField(null=True, help_text="What was changed in the arguments: [{op, path, before, after}].")
     created_at = models.DateTimeField()
 
     class Meta:
@@ -141,7 +139,7 @@ class ApprovalRule(models.Model):
     )
     role = models.CharField(max_length=16, choices=Role.choices, blank=True, help_text="Empty: every role.")
     agent = models.CharField(max_length=50, blank=True, help_text="An agent's slug; empty: every agent.")
-    condition = models.JSONField(
+    condition = JSONField(
         null=True, blank=True, help_text="A JSON Schema that the arguments must satisfy; empty: any arguments."
     )
     uses_left = models.IntegerField(null=True, blank=True, help_text="Calls that it may still approve; empty: any.")

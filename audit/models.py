@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
-from tenants.jsonb import Decoder
+from tenants.jsonb import JSONField
 from tenants.models import Tenant, User
 
 
@@ -60,23 +60,21 @@ class ToolCall(models.Model):
     position = models.IntegerField(help_text="The call's place among its turn's calls, from 0.")
     tool_name = models.TextField()
     tier = models.TextField(null=True, help_text="Empty when no such tool exists.")
-    input = models.JSONField(decoder=Decoder, null=True)
+    input = JSONField(null=True)
     input_raw = models.TextField(null=True, help_text="What the model sent, when it was not valid JSON.")
-    output = models.JSONField(decoder=Decoder, null=True)
+    output = JSONField(null=True)
     output_bytes = models.IntegerField(null=True, help_text="Size of the whole output as JSON.")
     display = models.TextField(default="")
     status = models.TextField(choices=Status.choices, default=Status.PROPOSED)
     error_code = models.TextField(null=True, choices=ErrorCode.choices)
     error_message = models.TextField(null=True)
     error_field = models.TextField(null=True)
-    decision = models.JSONField(default=list, help_text="Each gate's answer, in order.")
+    decision = JSONField(default=list, help_text="Each gate's answer, in order.")
     approval_id = models.UUIDField(null=True, help_text="The approval request that it waited for.")
-    approved_input = models.JSONField(
-        decoder=Decoder, null=True, help_text="What ran, where an approver had edited the arguments."
-    )
+    approved_input = JSONField(null=True, help_text="What ran, where an approver had edited the arguments.")
     approved_params_hash = models.TextField(null=True)
-    resumed_decision = models.JSONField(null=True, help_text="Each gate's answer when it went on after an approval.")
-    side_effects = models.JSONField(default=list, help_text="What the call made or changed: kind, id, action.")
+    resumed_decision = JSONField(null=True, help_text="Each gate's answer when it went on after an approval.")
+    side_effects = JSONField(default=list, help_text="What the call made or changed: kind, id, action.")
     params_hash = models.TextField(null=True)
     output_hash = models.TextField(null=True)
     row_key = models.BinaryField(null=True, help_text="The key of the ledger's commitments; erased with the payload.")
@@ -258,7 +256,7 @@ class HistoryRead(models.Model):
     call_id = models.UUIDField(null=True)
     action = models.TextField(choices=Action.choices)
     via = models.TextField(help_text="page, api, admin or command.")
-    filters = models.JSONField(default=dict)
+    filters = JSONField(default=dict)
     calls = models.BigIntegerField(default=0, help_text="How many calls were shown.")
     row_key = models.BinaryField(help_text="The key of its entry's commitment.")
     created_at = models.DateTimeField()

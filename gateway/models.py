@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from tenants.jsonb import JSONField
 from tenants.models import Tenant, User
 from tools.models import TIERS
 
@@ -23,7 +24,7 @@ class Agent(models.Model):
     name = models.CharField(max_length=200)
     instructions = models.TextField(blank=True)
     model = models.CharField(max_length=200, blank=True, help_text="provider/model; empty: DEFAULT_MODEL.")
-    tools = models.JSONField(
+    tools = JSONField(
         default=list, blank=True, help_text='"all", or a list of names; "..." stands for the tenant\'s default tools.'
     )
     is_default = models.BooleanField(default=False)
@@ -101,7 +102,7 @@ class Run(models.Model):
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs", **TIED)
     message_id = models.UUIDField(help_text="The assistant's message that this run writes.")
     agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+", **TIED)
-    profile = models.JSONField(help_text="The agent's instructions, tools and budgets when the run began.")
+    profile = JSONField(help_text="The agent's instructions, tools and budgets when the run began.")
     model = models.TextField()
     surface = models.TextField(db_default="", help_text="The compatible API that it came in over; empty: our own.")
     status = models.TextField(choices=Status.choices, db_default="queued")

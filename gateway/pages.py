@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.db.models import Case, F, JSONField, Q, Value, When
+from django.db.models import Case, F, Q, Value, When
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -19,6 +19,7 @@ from audit.models import ToolCall
 from audit.templatetags.audit_text import words
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.access import SignedInRequest, signed_in
+from tenants.jsonb import JSONField
 from tenants.pages import frame
 
 CONVERSATIONS = 40

@@ -6,6 +6,8 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from tenants.jsonb import JSONField
+
 
 class Role(models.TextChoices):
     """What a member may do in a tenant; `tenants.permissions` gives each role its scopes."""
@@ -22,14 +24,12 @@ class Tenant(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=200)
-    role_ceilings = models.JSONField(
+    role_ceilings = JSONField(
         default=dict,
         blank=True,
         help_text='The highest tier of tools a role may use, such as {"auditor": "read_only"}.',
     )
-    default_tools = models.JSONField(
-        default=list, blank=True, help_text='What "..." stands for in an agent\'s list of tools.'
-    )
+    default_tools = JSONField(default=list, blank=True, help_text='What "..." stands for in an agent\'s list of tools.')
     retention_days = models.PositiveIntegerField(
         null=True, blank=True, help_text="After how many days the payloads of tool calls are erased; empty: never."
     )

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import django_filters
 from django.core.exceptions import ValidationError
-from django.db.models import Case, F, JSONField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema
 from rest_framework import generics
@@ -17,6 +17,7 @@ from audit.history import calls, reads
 from audit.models import ToolCall
 from gateway.api import ledger_serializers, serializers
 from gateway.api.schema import ProblemSchema
+from tenants.jsonb import JSONField
 from tenants.models import User
 from tenants.principal import Principal
 from tenants.views import WithinTenant
