@@ -5,8 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway.agents import create_tenant
+from tenants.accounts import check_field
+from tenants.management.accounts import as_operator
 from tenants.models import Tenant
-from tenants.routing import on_login
 
 
 class Command(BaseCommand):
@@ -21,7 +22,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the tenant's id; an existing slug is an error."""
-        with on_login("operator"):
+        with as_operator():
+            check_field(Tenant, "slug", options["slug"])
+            if options["name"]:
+                check_field(Tenant, "name", options["name"])
             if Tenant.objects.filter(slug=options["slug"]).exists():
                 raise CommandError(f"there is a tenant {options['slug']} already")
             self.stdout.write(str(create_tenant(slug=options["slug"], name=options["name"]).id))

@@ -5,8 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from tenants import keys
-from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.accounts import check_field
+from tenants.management.accounts import as_operator
+from tenants.models import ApiKey, Membership
 
 
 class Command(BaseCommand):
@@ -23,7 +24,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints only the key, once; it is stored as a hash."""
-        with on_login("operator"):
+        with as_operator():
+            check_field(ApiKey, "name", options["name"])
             membership = Membership.objects.filter(
                 tenant__slug=options["tenant"], user__username=options["user"]
             ).first()

@@ -1,12 +1,12 @@
-"""`manage.py create_member --tenant SLUG --username U --role ROLE [--password P]`."""
+"""`manage.py create_member --tenant SLUG --username U --role ROLE [--password-file FILE | --password P]`."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import transaction
 
-from tenants.models import Membership, Role, Tenant, User
-from tenants.routing import on_login
+from tenants import accounts
+from tenants.management.accounts import add_password_file, as_operator, password_of
+from tenants.models import Membership, Role, Tenant
 
 
 class Command(BaseCommand):
@@ -15,23 +15,28 @@ class Command(BaseCommand):
     help = __doc__ or ""
 
     def add_arguments(self, parser: Any) -> None:
-        """--tenant, --username and --role; --password only for a new user or a new password."""
+        """--tenant, --username and --role; a password only for a new user or a new password."""
         parser.add_argument("--tenant", required=True)
         parser.add_argument("--username", required=True)
         parser.add_argument("--role", required=True, choices=Role.values)
-        parser.add_argument("--password")
+        given = parser.add_mutually_exclusive_group()
+        add_password_file(given)
+        given.add_argument("--password", help="seen by everybody who may list processes: prefer --password-file")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the user's id; a second call changes the role."""
-        with on_login("operator"), transaction.atomic(using="operator"):
+        password = options["password"]
+        if password is not None:
+            self.stderr.write("A password in --password can be read in the list of processes; use --password-file.")
+        elif options["password_file"]:
+            password = password_of(options["password_file"])
+        with as_operator():
             tenant = Tenant.objects.filter(slug=options["tenant"]).first()
             if tenant is None:
-                raise CommandError(f"there is no tenant {options['tenant']}")
-            user, created = User.objects.get_or_create(username=options["username"])
-            if options["password"]:
-                user.set_password(options["password"])
-            elif created:
-                user.set_unusable_password()
+                raise CommandError(f"there is no tenant {options['tenant']!r}")
+            user = accounts.find(options["username"]) or accounts.new(options["username"])
+            if password is not None:
+                accounts.set_password(user, password)
             user.save()
             Membership.objects.update_or_create(tenant=tenant, user=user, defaults={"role": options["role"]})
             self.stdout.write(str(user.id))
