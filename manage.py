@@ -17,6 +17,11 @@ def main() -> None:
 
     from gateway.environment import WrongSetting
 
+    if sys.argv[1:2] == ["restore"]:
+        from gateway.management.commands import restore
+
+        if restore.wants_embedded():
+            sys.exit(restore.run(sys.argv[2:]))
     try:
         execute_from_command_line(sys.argv)
     except WrongSetting as wrong:

@@ -12,21 +12,32 @@ NAMES = ("system_password", "operator_password", "secret_key", "encryption_key")
 
 def generated_secrets(data_dir: Path) -> dict[str, str]:
     """The secrets made at the first start, 256 random bits each; a new name's is added, and none ever changes."""
-    path = data_dir / "generated.json"
-    known = _read(path)
+    known = _read(data_dir / "generated.json")
     if not known.keys() >= set(NAMES):
-        data_dir.mkdir(parents=True, exist_ok=True)
-        held = os.open(data_dir, os.O_RDONLY)
-        try:
-            # Whoever comes first writes; all others wait here, and read.
-            fcntl.flock(held, fcntl.LOCK_EX)
-            known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path)
-            draft = data_dir / f".generated.{os.getpid()}.json"
-            draft.touch(mode=0o600)
-            draft.write_text(json.dumps(known))
-            os.replace(draft, path)
-        finally:
-            os.close(held)
+        known = _write(data_dir, {})
+    return known
+
+
+def replace_secrets(data_dir: Path, secrets_of_a_backup: dict[str, str]) -> None:
+    """Take generated secrets of a backup in the place of those here; for a restore only."""
+    if secrets_of_a_backup:
+        _write(data_dir, secrets_of_a_backup)
+
+
+def _write(data_dir: Path, given: dict[str, str]) -> dict[str, str]:
+    path = data_dir / "generated.json"
+    data_dir.mkdir(parents=True, exist_ok=True)
+    held = os.open(data_dir, os.O_RDONLY)
+    try:
+        # Whoever comes first writes; all others wait here, and read.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path) | given
+        draft = data_dir / f".generated.{os.getpid()}.json"
+        draft.touch(mode=0o600)
+        draft.write_text(json.dumps(known))
+        os.replace(draft, path)
+    finally:
+        os.close(held)
     return known
 
 

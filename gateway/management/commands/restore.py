@@ -1,0 +1,73 @@
+"""`manage.py restore FILE`: into an empty database; without DATABASE_URL into a new embedded one.
+
+manage.py calls `run` before there are settings, since they need the addresses of what it starts.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from gateway import environment as env
+from gateway.backup import archive
+from gateway.backup.errors import BackupRefused
+from gateway.embedded.errors import EmbeddedError
+from gateway.embedded.services import EmbeddedServices
+
+# For what needs no database, and settings that want to know one.
+NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+
+
+def wants_embedded() -> bool:
+    """Whether the database to restore into is an embedded one, which does not run."""
+    return env.text("TOOLGATE_ENV", "development") == "development" and not env.generated("DATABASE_URL")
+
+
+def run(arguments: list[str]) -> int:
+    """Start the embedded database, run `manage.py restore` against it, and stop it; the exit code."""
+    command = [sys.executable, str(env.ROOT / "manage.py"), "restore", *arguments]
+    try:
+        files = [each for each in arguments if not each.startswith("-")]
+        if not files or len(files) < len(arguments):
+            return subprocess.run(command, env=os.environ | NOWHERE, check=False).returncode
+        # Before anything is made for a file that cannot be restored.
+        archive.manifest_of(Path(files[0]))
+        with EmbeddedServices(env.data_dir(), valkey=False) as services:
+            return subprocess.run(command, env=os.environ | services.addresses(), check=False).returncode
+    except (EmbeddedError, BackupRefused) as refusal:
+        sys.stderr.write(f"toolgate: {refusal}\n")
+        return 1
+
+
+class Command(BaseCommand):
+    """Restore a backup into an empty database and an empty data directory, from `manage.py backup`."""
+
+    help = __doc__ or ""
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: Any) -> None:
+        """--show-keys only prints."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--show-keys", action="store_true", help="restore nothing, and print the keys in FILE as lines of .env"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prints what was restored; a refusal is one clear line."""
+        from gateway.backup import restoring
+
+        source = options["file"].absolute()
+        try:
+            if options["show_keys"]:
+                self.stdout.write("\n".join(restoring.key_lines(source)))
+                return
+            manifest = restoring.restore(source)
+        except BackupRefused as refused:
+            raise CommandError(str(refused)) from refused
+        self.stdout.write(
+            f"restored {source} of {manifest.made_at}: a log of {manifest.log_size:,} entries. "
+            "Start Toolgate, then see that `manage.py audit verify` says that it is intact."
+        )
