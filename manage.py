@@ -20,7 +20,7 @@ def main() -> None:
     if sys.argv[1:2] == ["restore"]:
         from gateway.management.commands import restore
 
-        if restore.wants_embedded():
+        if restore.needs_no_settings(sys.argv[2:]):
             sys.exit(restore.run(sys.argv[2:]))
     try:
         execute_from_command_line(sys.argv)

@@ -13,7 +13,7 @@ django_application = get_asgi_application()
 from channels.layers import get_channel_layer  # noqa: E402
 
 from approvals.consumers import ApprovalsConsumer  # noqa: E402
-from gateway import garbage, loop, runs  # noqa: E402
+from gateway import garbage, health, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
 from gateway.surfaces import app as compatible  # noqa: E402
 from tenants import scoping  # noqa: E402
@@ -45,6 +45,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
+            health.warn()
             garbage.settle()
             await send({"type": "lifespan.startup.complete"})
         else:

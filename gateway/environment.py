@@ -1,15 +1,15 @@
 """The one place that reads the process environment.
 
-A value comes from the environment, else from `.env` beside manage.py, else from the file that
-`NAME_FILE` names, else (addresses and generated secrets) from what a running `make up` wrote into
+A value comes from the environment, else from `.env` beside manage.py, else or when it is empty there from the file
+that `NAME_FILE` names, else (addresses and generated secrets) from what a running `make up` wrote into
 the data directory. A wrong or missing value raises WrongSetting, whose text is one clear line.
 """
 
 import json
 import os
 import re
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Callable, Collection
+from functools import cache, partial
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -17,6 +17,8 @@ from urllib.parse import unquote, urlsplit
 from dotenv import dotenv_values
 
 ROOT = Path(__file__).resolve().parent.parent
+
+_asked: set[str] = set()
 
 
 class WrongSetting(Exception):
@@ -38,10 +40,12 @@ def _services() -> dict[str, str]:
 
 def text(name: str, default: str = "") -> str:
     """The setting as text, stripped; `default` when it is set nowhere."""
+    _asked.add(name)
     value = os.environ.get(name)
     if value is None:
         value = _dotenv().get(name)
-    if value is None:
+    if not value:
+        # Compose passes every name on, empty where nobody set it.
         path = os.environ.get(f"{name}_FILE") or _dotenv().get(f"{name}_FILE")
         if path:
             try:
@@ -49,6 +53,17 @@ def text(name: str, default: str = "") -> str:
             except OSError as error:
                 raise WrongSetting(f"{name}_FILE names {path}, which cannot be read: {error.strerror}") from None
     return default if value is None else value.strip()
+
+
+def later(name: str) -> Callable[[], str]:
+    """A reader of the setting as text, for what a process must not hold before it needs it."""
+    _asked.add(name)
+    return partial(text, name)
+
+
+def asked() -> frozenset[str]:
+    """The names of all settings that this process has asked for."""
+    return frozenset(_asked)
 
 
 def generated(name: str) -> str:

@@ -1,16 +1,26 @@
 """Whether Toolgate lives, and whether it can do its work."""
 
 import asyncio
+import logging
 import os
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
+from gateway import loop
 from tenants import scoping
 from tools import redis
 
 HEARTBEAT = "toolgate:worker"
 HEARTBEAT_SECONDS = 5
+
+log = logging.getLogger(__name__)
+
+
+def warn() -> None:
+    """Say at start what the configuration lacks."""
+    if fault := loop.providers().fault():
+        log.warning("%s", fault)
 
 
 async def beat() -> None:
@@ -61,4 +71,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     except TimeoutError:
         found = {"database": "timeout"}
     ready = all(answer == "ok" for answer in found.values())
-    return JsonResponse({"status": "ready" if ready else "not ready", "checks": found}, status=200 if ready else 503)
+    body: dict[str, Any] = {"status": "ready" if ready else "not ready", "checks": found}
+    if fault := loop.providers().fault():
+        # It serves, and every request without a model of its own is refused.
+        body["warnings"] = [fault]
+    return JsonResponse(body, status=200 if ready else 503)

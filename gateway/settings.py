@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 from email.utils import parseaddr
-from functools import partial
 
 from gateway import environment as env
 from tenants.logins import derived_urls, generated_secrets
@@ -180,7 +179,7 @@ TOOLGATE_KEEP_MONTHS = env.integer("TOOLGATE_KEEP_MONTHS", 0, most=1200)
 
 # --- the log of the ledger -------------------------------------------------------------------------------------------
 # Read when somebody seals, and only then: no other process gets to see the private key.
-TOOLGATE_LEDGER_KEY = partial(env.text, "TOOLGATE_LEDGER_KEY")
+TOOLGATE_LEDGER_KEY = env.later("TOOLGATE_LEDGER_KEY")
 TOOLGATE_CHECKPOINT_FILE = BASE_DIR / (env.text("TOOLGATE_CHECKPOINT_FILE") or TOOLGATE_DATA_DIR / "checkpoints.jsonl")
 TOOLGATE_WITNESS_URL = env.text("TOOLGATE_WITNESS_URL")
 if TOOLGATE_WITNESS_URL and not re.fullmatch(r"https?://[^\s/]+\S*", TOOLGATE_WITNESS_URL):
@@ -205,8 +204,9 @@ ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
 GEMINI_API_KEY = env.text("GEMINI_API_KEY")
 GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
-DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
-if "/" not in DEFAULT_MODEL:
+# In production the demo model answers nobody who did not ask for it by name.
+DEFAULT_MODEL = env.text("DEFAULT_MODEL") or ("offline/demo" if DEVELOPMENT else "")
+if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
@@ -248,6 +248,9 @@ APPEND_SLASH = True
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
+CSRF_FAILURE_VIEW = "gateway.proxies.csrf_failure"
+# Sent with answers over HTTPS only; 0 sends none.
+SECURE_HSTS_SECONDS = env.integer("TOOLGATE_HSTS_SECONDS", 0 if DEVELOPMENT else 31_536_000, most=10 * 31_536_000)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from gateway.backup.errors import BackupRefused
 
 FORMAT = 1
-MANIFEST, DUMP, KEYS = "manifest.json", "database.dump", "keys.json"
+MANIFEST, DUMP, KEYS, LEDGER_KEY = "manifest.json", "database.dump", "keys.json", "ledger.key"
 LARGEST_MANIFEST = 1 << 20
 
 
@@ -102,3 +103,18 @@ def extract(source: Path, manifest: Manifest, directory: Path) -> dict[str, Path
     if wrong:
         raise BackupRefused(f"{source} is damaged: {', '.join(wrong)} is not what was backed up")
     return found
+
+
+def key_lines(source: Path) -> list[str]:
+    """The keys in a backup as lines of `.env`; raises BackupRefused when it has none."""
+    manifest = manifest_of(source)
+    if not manifest.with_keys:
+        raise BackupRefused(f"{source} was made --without-keys")
+    with tempfile.TemporaryDirectory(prefix=".toolgate-keys-") as place:
+        files = extract(source, manifest, Path(place))
+        known = json.loads(files[KEYS].read_bytes())
+        lines = [f"SECRET_KEY={known['SECRET_KEY']}"]
+        lines.append(f"TOOLGATE_ENCRYPTION_KEYS={','.join(known['TOOLGATE_ENCRYPTION_KEYS'])}")
+        if LEDGER_KEY in files:
+            lines.append(f"TOOLGATE_LEDGER_KEY={files[LEDGER_KEY].read_text().strip()}")
+    return lines

@@ -24,7 +24,7 @@ from audit.log.errors import WrongSigningKey
 from gateway.backup import archive, programs
 from gateway.backup.errors import BackupRefused
 
-LEDGER_KEY, LEDGER_PUB, CHECKPOINTS, DEMO = "ledger.key", "ledger.pub", "checkpoints.jsonl", "demo-secrets.json"
+LEDGER_PUB, CHECKPOINTS, DEMO = "ledger.pub", "checkpoints.jsonl", "demo-secrets.json"
 _MIGRATIONS = "SELECT app, max(name) AS name FROM django_migrations GROUP BY app"
 _SIZE = "SELECT coalesce(max(size), 0) AS size FROM ledger_checkpoints"
 Row = dict[str, Any]
@@ -120,8 +120,8 @@ def _log_files(place: Path, registered: str | None, size: int, with_keys: bool) 
             key = keys.signer(registered)
         except WrongSigningKey as wrong:
             raise BackupRefused(f"{wrong}; run it where the worker's data directory is") from None
-        files[LEDGER_KEY] = place / LEDGER_KEY
-        files[LEDGER_KEY].write_text(f"{key.to_text()}\n")
+        files[archive.LEDGER_KEY] = place / archive.LEDGER_KEY
+        files[archive.LEDGER_KEY].write_text(f"{key.to_text()}\n")
     return files
 
 

@@ -64,21 +64,6 @@ def restore(source: Path) -> archive.Manifest:
     return manifest
 
 
-def key_lines(source: Path) -> list[str]:
-    """The keys in a backup as lines of `.env`; raises BackupRefused when it has none."""
-    manifest = archive.manifest_of(source)
-    if not manifest.with_keys:
-        raise BackupRefused(f"{source} was made --without-keys")
-    with tempfile.TemporaryDirectory(prefix=".toolgate-keys-") as place:
-        files = archive.extract(source, manifest, Path(place))
-        known = json.loads(files[archive.KEYS].read_bytes())
-        lines = [f"SECRET_KEY={known['SECRET_KEY']}"]
-        lines.append(f"TOOLGATE_ENCRYPTION_KEYS={','.join(known['TOOLGATE_ENCRYPTION_KEYS'])}")
-        if making.LEDGER_KEY in files:
-            lines.append(f"TOOLGATE_LEDGER_KEY={files[making.LEDGER_KEY].read_text().strip()}")
-    return lines
-
-
 def _secrets(manifest: archive.Manifest, files: dict[str, Path]) -> dict[str, str]:
     """The generated secrets to take from the backup: those that the environment does not give."""
     known: dict[str, Any] = json.loads(files[archive.KEYS].read_bytes()) if archive.KEYS in files else {}
@@ -112,9 +97,9 @@ def _check_log(manifest: archive.Manifest, files: dict[str, Path]) -> None:
     try:
         if keys.is_given() or private.exists():
             keys.signer(manifest.log_key)
-        elif making.LEDGER_KEY not in files:
+        elif archive.LEDGER_KEY not in files:
             raise BackupRefused(f"the backup was made --without-keys: put the log's key into {private} first")
-        elif Signer.from_text(files[making.LEDGER_KEY].read_text().strip()).verifier.to_text() != manifest.log_key:
+        elif Signer.from_text(files[archive.LEDGER_KEY].read_text().strip()).verifier.to_text() != manifest.log_key:
             raise BackupRefused("the backup is damaged: its ledger.key is not the log's")
     except (WrongSigningKey, BadKey) as wrong:
         raise BackupRefused(f"this is not the key of the log that is to be restored: {wrong}") from None
@@ -136,7 +121,7 @@ def _put_files(files: dict[str, Path]) -> None:
     """Put what belongs to the log, and the demo's passwords, where they are looked for."""
     data_dir = Path(settings.TOOLGATE_DATA_DIR)
     for name, source in files.items():
-        if name in (archive.DUMP, archive.KEYS) or (name == making.LEDGER_KEY and keys.is_given()):
+        if name in (archive.DUMP, archive.KEYS) or (name == archive.LEDGER_KEY and keys.is_given()):
             continue
         target = checkpoints.path() if name == making.CHECKPOINTS else data_dir / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,10 @@ from gateway.providers.interface import Provider
 
 DEMO_MODEL = f"{DemoProvider.name}/{DemoProvider.model}"
 _NO_KEY = "no-key"
+NO_MODEL = (
+    "No model is configured: the operator sets DEFAULT_MODEL (such as openai/gpt-4o-mini) and the key of its provider "
+    "(such as OPENAI_API_KEY). Until then a request or its agent has to name a model."
+)
 
 
 class UnknownModel(LookupError):
@@ -52,11 +56,22 @@ class Providers:
             named.append(DEMO_MODEL)
         return named
 
+    def fault(self) -> str:
+        """Why a request that names no model cannot be answered, in one line; empty when it can."""
+        if not self._default_model:
+            return NO_MODEL
+        provider = self._default_model.partition("/")[0]
+        if provider in self._builders:
+            return ""
+        return f"DEFAULT_MODEL is {self._default_model}, and no key or address of {provider} is configured."
+
     def resolve(self, model: str) -> tuple[Provider, str]:
         """The adapter and its own name for "provider/model"; call it in a running event loop.
 
         Raises UnknownModel.
         """
+        if not model and not self._default_model:
+            raise UnknownModel(NO_MODEL)
         provider, slash, name = model.partition("/")
         if not slash or not name or provider not in self._builders:
             raise UnknownModel(

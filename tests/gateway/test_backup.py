@@ -20,7 +20,9 @@ from tests.faults.house import House
 from tests.stack import Stack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 60
+# Two whole Toolgates run here.
+pytestmark = pytest.mark.timeout(600)
+PATIENCE = 120
 # What row security, partitions and triggers are in the catalogue; a check's text comes back in other words.
 CATALOGUE = """
     SELECT 'table', relname, relkind::text, relrowsecurity::text, relforcerowsecurity::text, relispartition::text,
@@ -32,7 +34,8 @@ CATALOGUE = """
     UNION ALL SELECT 'function', proname, prosecdef::text, prosrc, proconfig::text, '', proacl::text FROM pg_proc
         WHERE pronamespace = 'public'::regnamespace
     UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, convalidated::text, '', '',
-        CASE contype WHEN 'c' THEN '' ELSE pg_get_constraintdef(oid) END FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+        CASE contype WHEN 'c' THEN '' ELSE pg_get_constraintdef(oid) END FROM pg_constraint
+        WHERE connamespace = 'public'::regnamespace
     ORDER BY 1, 2, 3, 4"""
 
 

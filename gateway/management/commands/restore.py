@@ -17,24 +17,30 @@ from gateway.backup.errors import BackupRefused
 from gateway.embedded.errors import EmbeddedError
 from gateway.embedded.services import EmbeddedServices
 
-# For what needs no database, and settings that want to know one.
-NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+SHOW_KEYS = "--show-keys"
 
 
-def wants_embedded() -> bool:
-    """Whether the database to restore into is an embedded one, which does not run."""
-    return env.text("TOOLGATE_ENV", "development") == "development" and not env.generated("DATABASE_URL")
+def needs_no_settings(arguments: list[str]) -> bool:
+    """Whether it only shows keys, or restores into an embedded database, which does not run yet."""
+    if SHOW_KEYS in arguments:
+        return True
+    embedded = env.text("TOOLGATE_ENV", "development") == "development" and not env.generated("DATABASE_URL")
+    return embedded and not any(each.startswith("-") for each in arguments)
 
 
 def run(arguments: list[str]) -> int:
-    """Start the embedded database, run `manage.py restore` against it, and stop it; the exit code."""
-    command = [sys.executable, str(env.ROOT / "manage.py"), "restore", *arguments]
+    """Show keys; or start the embedded database, run `manage.py restore` against it, and stop it; the exit code."""
+    files = [Path(each).absolute() for each in arguments if each != SHOW_KEYS]
+    if len(files) != 1:
+        sys.stderr.write(f"usage: manage.py restore [{SHOW_KEYS}] FILE\n")
+        return 2
     try:
-        files = [each for each in arguments if not each.startswith("-")]
-        if not files or len(files) < len(arguments):
-            return subprocess.run(command, env=os.environ | NOWHERE, check=False).returncode
+        if SHOW_KEYS in arguments:
+            sys.stdout.write("\n".join([*archive.key_lines(files[0]), ""]))
+            return 0
         # Before anything is made for a file that cannot be restored.
-        archive.manifest_of(Path(files[0]))
+        archive.manifest_of(files[0])
+        command = [sys.executable, str(env.ROOT / "manage.py"), "restore", str(files[0])]
         with EmbeddedServices(env.data_dir(), valkey=False) as services:
             return subprocess.run(command, env=os.environ | services.addresses(), check=False).returncode
     except (EmbeddedError, BackupRefused) as refusal:
@@ -52,7 +58,7 @@ class Command(BaseCommand):
         """--show-keys only prints."""
         parser.add_argument("file", type=Path)
         parser.add_argument(
-            "--show-keys", action="store_true", help="restore nothing, and print the keys in FILE as lines of .env"
+            SHOW_KEYS, action="store_true", help="restore nothing, and print the keys in FILE as lines of .env"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -61,9 +67,6 @@ class Command(BaseCommand):
 
         source = options["file"].absolute()
         try:
-            if options["show_keys"]:
-                self.stdout.write("\n".join(restoring.key_lines(source)))
-                return
             manifest = restoring.restore(source)
         except BackupRefused as refused:
             raise CommandError(str(refused)) from refused
