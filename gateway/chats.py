@@ -110,7 +110,10 @@ async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
         view = from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
     left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
     deadline = time.monotonic() + left
-    return Drive(view, scope, shown, deadline, streams=False, world=LIVE, asked=asked, transcript=transcript)
+    # Who watches a run that is taken over reads its text as it comes. The client of a compatible API has gone, and what
+    # it has read could not be taken back.
+    streams = not row["surface"]
+    return Drive(view, scope, shown, deadline, streams=streams, world=LIVE, asked=asked, transcript=transcript)
 
 
 async def led_up_to(

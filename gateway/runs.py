@@ -9,7 +9,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 import psycopg
 from django.conf import settings
@@ -37,6 +37,8 @@ from tools.leases import Leases
 log = logging.getLogger(__name__)
 
 leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
+# How long a driver that takes a run over waits for Redis before it says so.
+_ANNOUNCED_SECONDS = 1.0
 _drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
 
@@ -93,11 +95,16 @@ def _stop(run_id: uuid.UUID) -> None:
 
 async def _drive(it: Drive) -> None:
     view = it.view
+    relay = waits().relay
     began = time.monotonic()
     metrics.DRIVEN.inc()
+    watched = settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1
     try:
-        with leases.held(view.id, view.row["fence"]):
-            await loop.drive(it)
+        with leases.held(view.id, view.row["fence"]), relay.driving(view):
+            try:
+                await loop.drive(it)
+            finally:
+                watched = watched or relay.watched(view.id)
     except (RunLost, asyncio.CancelledError):
         log.info("run let go", extra={"run_id": str(view.id)})
     except psycopg.OperationalError as away:
@@ -113,7 +120,7 @@ async def _drive(it: Drive) -> None:
         if view.final:
             metrics.ended(view, time.monotonic() - began)
         view.changed()
-        if settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1:
+        if watched:
             await hints.publish(view.id)
 
 
@@ -123,7 +130,17 @@ async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
     if it is not None:
         log.info("run taken over", extra={"run_id": str(run_id)})
         _start(it)
-        await asyncio.wait([_drives[run_id][1]])
+        task = _drives[run_id][1]
+        await _announced(run_id)
+        await asyncio.wait([task])
+
+
+async def _announced(run_id: uuid.UUID) -> None:
+    """Have whoever watches the run look at it, and say to its new driver that they watch."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ANNOUNCED_SECONDS):
+            await waits().relay.subscribed.wait()
+    await hints.publish(run_id)
 
 
 async def let_go() -> None:
@@ -168,24 +185,34 @@ async def watching(scope: Scope, view: RunView) -> AsyncIterator[asyncio.Event]:
 
 async def _follow(scope: Scope, view: RunView) -> None:
     """Keep a view true while another process drives its run."""
-    with waits().for_run(view.id) as woken:
+    relay = waits().relay
+    with waits().for_run(view.id) as woken, ExitStack() as following:
+        passed_on = False
         while not view.final:
             held = _drives.get(view.id)
             if held is not None and held[0] is view:
                 await asyncio.wait([held[1]])
             else:
+                if not passed_on:
+                    passed_on = True
+                    following.enter_context(relay.following(view))
                 await woken.wait()
             woken.clear()
             if view.final:
                 return
+            fence = view.row["fence"]
             try:
-                refresh(view, await look(scope, view.id))
+                fresh = await look(scope, view.id)
+                refresh(view, fresh, relay.under_way(view.id) if view.id not in _drives else None)
             except Exception as error:
                 if not isinstance(error, psycopg.OperationalError):
                     log.exception("run not followed", extra={"run_id": str(view.id)})
                 # What was not seen may have been the last change, of which no other hint comes.
                 await asyncio.sleep(POLL_SECONDS)
                 woken.set()
+            if passed_on and view.row["fence"] != fence:
+                # Its new driver does not know yet who watches.
+                relay.ask()
 
 
 class Patience:

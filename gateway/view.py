@@ -141,9 +141,19 @@ def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
     return RunView(row, views)
 
 
-def refresh(view: RunView, fresh: RunView) -> None:
-    """Bring a view up to what the rows say, and wake its watchers if that is anything new."""
+def refresh(view: RunView, fresh: RunView, under_way: TurnView | None = None) -> None:
+    """Bring a view up to what the rows say, and to the turn that another process has under way; wake its watchers."""
     view.row, view.turns = fresh.row, fresh.turns
+    show(view, under_way)
+
+
+def show(view: RunView, under_way: TurnView | None) -> None:
+    """Show a turn that another process has under way behind the turns of the rows, if it comes after them."""
+    if under_way is not None and view.row["status"] == Run.Status.IN_PROGRESS:
+        committed = view.turns[: view.row["turns"]]
+        # An attempt of an earlier driver is void, however late its text comes.
+        if under_way.number == len(committed) + 1 and under_way.attempt >= attempt_of(view.row["fence"]):
+            view.turns = [*committed, under_way]
     view.changed()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
 
+from gateway.relay import INTEREST, Relay
 from tenants import scoping
 from tools import hints
 
@@ -17,9 +18,10 @@ _MARKS = "SELECT id, mark FROM run_marks(%s)"
 
 
 class Waits:
-    """One event loop's waiters, by run."""
+    """One event loop's waiters, by run; `relay` is its part in passing on the text of turns under way."""
 
     def __init__(self) -> None:
+        self.relay = Relay()
         self._events: dict[uuid.UUID, set[asyncio.Event]] = {}
         self._marks: dict[uuid.UUID, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -45,8 +47,13 @@ class Waits:
             event.set()
 
     async def _listen(self) -> None:
-        async for run_id in hints.listen():
-            self.wake(run_id)
+        async for channel, data in hints.listen(INTEREST, self.relay.channel):
+            if channel == self.relay.channel:
+                self.relay.receive(data)
+            elif channel == INTEREST and data is not None:
+                self.relay.heed(data)
+            elif channel == hints.CHANNEL and data is not None and len(data) == 16:
+                self.wake(uuid.UUID(bytes=data))
 
     async def _poll(self) -> None:
         while True:

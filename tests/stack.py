@@ -40,6 +40,7 @@ class Stack:
         self.environment = environment
         self.logs = Path(tempfile.mkdtemp(prefix="toolgate-stack-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._ports = {"web": self.port}
 
     def __enter__(self) -> Self:
         self.start("web")
@@ -53,22 +54,32 @@ class Stack:
         for name in list(self.processes):
             self.kill(name)
 
-    def start(self, name: str) -> None:
-        """Start "web", "worker" or "beat"."""
+    def start_web(self, name: str, **environment: str) -> str:
+        """Start another web process, called "… web", beside the first on the same database and Valkey; its URL, once it
+        answers."""
+        self._ports[name] = free_port()
+        self.start(name, **environment)
+        url = f"http://127.0.0.1:{self._ports[name]}"
+        self.wait_ready(url, "/healthz")
+        return url
+
+    def start(self, name: str, **environment: str) -> None:
+        """Start "web" or another of `start_web`, "worker" or "beat"; `environment` is added to its own."""
         python = [sys.executable, "-m"]
-        uvicorn = ["uvicorn", "gateway.asgi:application", "--port", str(self.port), "--no-access-log"]
+        kind, port = name.rpartition(" ")[2], self._ports.get(name, self.port)
+        uvicorn = ["uvicorn", "gateway.asgi:application", "--port", str(port), "--no-access-log"]
         celery = ["celery", "-A", "gateway"]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command = {
             "web": [*python, *uvicorn, "--log-level", "warning"],
             "worker": [*python, *celery, "worker", "--pool", "threads", "--concurrency", "8", *quiet],
             "beat": [*python, *celery, "beat", "--schedule", str(self.logs / "beat")],
-        }[name]
-        environment = os.environ | self.environment | {"TOOLGATE_PROCESS": name, "PORT": str(self.port)}
-        environment.pop("DATABASE_OWNER_URL", None)
+        }[kind]
+        whole = os.environ | self.environment | {"TOOLGATE_PROCESS": kind, "PORT": str(port)} | environment
+        whole.pop("DATABASE_OWNER_URL", None)
         with (self.logs / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True
+                command, cwd=ROOT, env=whole, stdout=log, stderr=log, start_new_session=True
             )
 
     def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
@@ -81,12 +92,12 @@ class Stack:
         if process.poll() is not None:
             del self.processes[name]
 
-    def wait_ready(self) -> None:
+    def wait_ready(self, url: str = "", path: str = "/readyz") -> None:
         """Return when /readyz answers 200."""
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             try:
-                if httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200:
+                if httpx.get(f"{url or self.url}{path}", timeout=5).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass

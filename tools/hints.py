@@ -31,17 +31,20 @@ def _heed_cancellation() -> None:
         raise asyncio.CancelledError
 
 
-async def listen() -> AsyncIterator[uuid.UUID]:
-    """The ids of runs that changed, for ever; connects again when Redis goes away and comes back."""
+async def listen(*more: str) -> AsyncIterator[tuple[str, bytes | None]]:
+    """What is published on CHANNEL and on `more` channels, for ever: (channel, data).
+
+    Data is None when the channel is subscribed to; so it is again after Redis went away and came back.
+    """
     while True:
-        pubsub: PubSub = redis.client().pubsub(ignore_subscribe_messages=True)
+        pubsub: PubSub = redis.client().pubsub()
         try:
-            await pubsub.subscribe(CHANNEL)
+            await pubsub.subscribe(CHANNEL, *more)
             while True:
                 _heed_cancellation()
                 message = await pubsub.get_message(timeout=None)
-                if message is not None and len(message["data"]) == 16:
-                    yield uuid.UUID(bytes=message["data"])
+                if message is not None and message["type"] in ("message", "subscribe"):
+                    yield message["channel"].decode(), message["data"] if message["type"] == "message" else None
         except (RedisError, OSError, TimeoutError):
             await asyncio.sleep(_BACK_OFF)
         finally:

@@ -21,6 +21,22 @@ ORIGIN = "https://app.example"
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
+class Steps(threading.Event):
+    """For a reply's `between`: the provider sends one piece more for each `take`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._allowed = threading.Semaphore(0)
+
+    def take(self) -> None:
+        """Have the provider send its next piece."""
+        self._allowed.release()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return when the next piece may go."""
+        return self._allowed.acquire(timeout=timeout)
+
+
 @dataclass(slots=True)
 class Reply:
     """One HTTP answer: sent piece by piece; `gate` is waited for before, `between` before every piece but the first."""
@@ -69,6 +85,13 @@ class Upstream:
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.stack: Stack
+        self._another_url = ""
+
+    @property
+    def another_url(self) -> str:
+        """The stack's second web process, on the same database and Valkey; started at first use."""
+        self._another_url = self._another_url or self.stack.start_web("another web")
+        return self._another_url
 
     def script(self, *replies: Reply) -> Script:
         """A new script; send a message that begins with its name."""
