@@ -1,0 +1,196 @@
+"""Passing the text of a turn under way from one process to another, over Redis."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway import relay as relays
+from gateway.relay import INTEREST, Relay
+from gateway.view import RunView, TurnView
+from tools import hints, redis
+
+
+def _row(run_id: uuid.UUID, turns: int = 0, fence: int = 1, status: str = "in_progress") -> dict[str, Any]:
+    return {"id": run_id, "turns": turns, "fence": fence, "status": status}
+
+
+class _Wire:
+    """Two processes' parts with a real Redis between them; `lose` takes away the next so many pieces of text."""
+
+    def __init__(self) -> None:
+        self.driver, self.follower = Relay(), Relay()
+        self.pieces: list[dict[str, Any]] = []
+        self.announced: list[dict[str, Any]] = []
+        self.lose = 0
+
+    async def carry(self) -> None:
+        async for channel, data in hints.listen(INTEREST, self.follower.channel):
+            if channel == INTEREST and data is not None:
+                self.announced.append(orjson.loads(data))
+                self.driver.heed(data)
+            elif channel == self.follower.channel:
+                if data is not None:
+                    self.pieces.append(orjson.loads(data))
+                if data is None or self.lose == 0:
+                    self.follower.receive(data)
+                else:
+                    self.lose -= 1
+
+
+@asynccontextmanager
+async def _wired() -> AsyncIterator[_Wire]:
+    wire = _Wire()
+    carrying = asyncio.create_task(wire.carry())
+    try:
+        async with asyncio.timeout(30):
+            await wire.follower.subscribed.wait()
+            yield wire
+    finally:
+        carrying.cancel()
+        with suppress(asyncio.CancelledError):
+            await carrying
+
+
+def _views() -> tuple[RunView, TurnView, RunView]:
+    """A run as its driver has it, with a turn under way, and as the rows have it."""
+    run_id = uuid.uuid4()
+    turn = TurnView(1, 100)
+    return RunView(_row(run_id), [turn]), turn, RunView(_row(run_id))
+
+
+async def _until(view: RunView, text: str) -> None:
+    with view.watched() as changed:
+        while view.last is None or view.last.text != text:
+            changed.clear()
+            await changed.wait()
+
+
+def _say(view: RunView, turn: TurnView, text: str) -> None:
+    turn.say(text)
+    view.changed()
+
+
+async def test_text_of_a_run_that_nobody_watches_elsewhere_costs_redis_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands: list[Any] = []
+    real = redis.client().execute_command
+
+    async def counted(*command: Any, **options: Any) -> Any:
+        commands.append(command)
+        return await real(*command, **options)
+
+    async with _wired() as wire:
+        monkeypatch.setattr(redis.client(), "execute_command", counted)
+        view, turn, _ = _views()
+        with wire.driver.driving(view):
+            for _ in range(100):
+                _say(view, turn, "word ")
+                await asyncio.sleep(0)
+            assert not wire.driver.watched(view.id)
+    assert commands == []
+
+
+async def test_a_follower_gets_what_was_said_before_it_came_and_what_comes_after() -> None:
+    async with _wired() as wire:
+        view, turn, rows = _views()
+        with wire.driver.driving(view):
+            _say(view, turn, "so far, ")
+            with wire.follower.following(rows):
+                await _until(rows, "so far, ")
+                _say(view, turn, "and on")
+                await _until(rows, "so far, and on")
+                assert wire.driver.watched(view.id)
+    assert [piece["text"] for piece in wire.pieces] == ["so far, ", "and on"]
+    assert len(wire.announced[0]["runs"]) == 1
+
+
+async def test_a_piece_that_was_lost_is_sent_again_and_nothing_is_doubled() -> None:
+    async with _wired() as wire:
+        view, turn, rows = _views()
+        with wire.driver.driving(view), wire.follower.following(rows):
+            _say(view, turn, "one ")
+            await _until(rows, "one ")
+            wire.lose = 1
+            _say(view, turn, "two ")
+            while wire.lose:
+                await asyncio.sleep(0)
+            _say(view, turn, "three")
+            await _until(rows, "one two three")
+
+
+async def test_a_long_text_comes_in_pieces_that_fit() -> None:
+    text = "".join(chr(0x4E00 + number % 9000) for number in range(3 * relays.LONGEST_PIECE + 1))
+    async with _wired() as wire:
+        view, turn, rows = _views()
+        _say(view, turn, text)
+        with wire.driver.driving(view), wire.follower.following(rows):
+            await _until(rows, text)
+    assert [len(piece["text"]) for piece in wire.pieces] == [*[relays.LONGEST_PIECE] * 3, 1]
+
+
+async def test_a_turn_that_is_asked_again_begins_anew_at_the_follower() -> None:
+    async with _wired() as wire:
+        view, turn, rows = _views()
+        with wire.driver.driving(view), wire.follower.following(rows):
+            _say(view, turn, "void")
+            await _until(rows, "void")
+            turn.restart()
+            view.changed()
+            await _until(rows, "")
+            assert rows.last is not None
+            assert rows.last.attempt == 101
+            _say(view, turn, "anew")
+            await _until(rows, "anew")
+
+
+async def test_late_text_of_an_earlier_driver_is_not_shown() -> None:
+    relay = Relay()
+    rows = RunView(_row(uuid.uuid4(), fence=2))
+    piece = {"run": rows.id.hex, "turn": 1, "attempt": 100, "at": 0, "text": "late"}
+    with relay.following(rows):
+        relay.receive(orjson.dumps(piece))
+        assert rows.turns == []
+        relay.receive(orjson.dumps(piece | {"attempt": 200, "text": "new"}))
+        relay.receive(orjson.dumps(piece))
+        assert [turn.text for turn in rows.turns] == ["new"]
+
+
+@pytest.mark.parametrize(
+    "row", [{"turns": 1}, {"status": "completed"}, {"status": "requires_action"}, {"status": "cancelled"}]
+)
+async def test_text_is_not_shown_where_the_rows_have_gone_on(row: dict[str, Any]) -> None:
+    relay = Relay()
+    run_id = uuid.uuid4()
+    turns = [TurnView(1, 100, ["whole"], 5)] if "turns" in row else []
+    rows = RunView(_row(run_id, **row), turns)
+    with relay.following(rows):
+        relay.receive(orjson.dumps({"run": run_id.hex, "turn": 1, "attempt": 100, "at": 0, "text": "wh"}))
+        assert [turn.text for turn in rows.turns] == [turn.text for turn in turns]
+
+
+async def test_a_run_that_waits_for_humans_is_not_announced() -> None:
+    async with _wired() as wire:
+        _, _, waiting = _views()
+        waiting.row["status"] = "requires_action"
+        _, _, running = _views()
+        with wire.follower.following(waiting), wire.follower.following(running):
+            while not wire.announced:
+                await asyncio.sleep(0)
+    assert [run[0] for run in wire.announced[0]["runs"]] == [running.id.hex]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"to": 1, "runs": 2}', b'{"run": "x"}'])
+async def test_what_cannot_be_read_is_ignored(data: bytes) -> None:
+    relay = Relay()
+    view, _, rows = _views()
+    with relay.driving(view), relay.following(rows):
+        relay.heed(data)
+        relay.receive(data)
+        assert not relay.watched(view.id)
+        assert rows.turns == []
