@@ -207,6 +207,10 @@ GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
 # In production the demo model answers nobody who did not ask for it by name.
 DEFAULT_MODEL = env.text("DEFAULT_MODEL") or ("offline/demo" if DEVELOPMENT else "")
 if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
+# How long a provider may send nothing in the middle of an answer.
+PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
+DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
+if "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})

@@ -9,7 +9,7 @@ from gateway.providers import anthropic_answers, anthropic_wire, wire
 from gateway.providers.anthropic_blocks import FAMILY
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Unsupported
 from gateway.providers.names import Names
-from gateway.providers.upstream import SILENT_SECONDS, Upstream, http_client
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, http_client
 
 _PATH = "/v1/messages"
 _COUNT_PATH = "/v1/messages/count_tokens"
@@ -23,11 +23,19 @@ class AnthropicProvider:
     name = "anthropic"
     family: Family = FAMILY
 
-    def __init__(self, api_key: str, base_url: str | None = None, *, silent_seconds: float = SILENT_SECONDS):
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silent_seconds: float = SILENT_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ):
+        self._idle_seconds = idle_seconds
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client(anthropic, silent_seconds)
         )
-        self._upstream = Upstream(self.name, anthropic, self._client, _RAW_INPUT)
+        self._upstream = Upstream(self.name, anthropic, self._client, _RAW_INPUT, idle_seconds)
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""
@@ -67,7 +75,7 @@ class AnthropicProvider:
         if not isinstance(betas, list) or not all(isinstance(beta, str) and _BETA.fullmatch(beta) for beta in betas):
             raise Unsupported("betas: Input should be a list of names of betas", anthropic_wire.BETAS)
         client = self._client.with_options(default_headers={"anthropic-beta": ",".join(betas)})
-        return Upstream(self.name, anthropic, client, _RAW_INPUT)
+        return Upstream(self.name, anthropic, client, _RAW_INPUT, self._idle_seconds)
 
 
 def _names(prompt: Prompt) -> Names:

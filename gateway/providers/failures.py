@@ -71,6 +71,12 @@ class Failures:
             cause = cause.__cause__
         return ProviderUnavailable(f"{self._provider} could not be reached, or the connection was lost.")
 
+    def of_silence(self, seconds: float) -> ProviderError:
+        """The failure that an answer stands for which began, and of which nothing more came for so many seconds."""
+        return ProviderUnavailable(
+            f"{self._provider} fell silent in the middle of its answer, for {seconds:g} seconds."
+        )
+
     def _explanation(self, body: object) -> str:
         error = body.get("error", body) if isinstance(body, Mapping) else None
         message = error.get("message") if isinstance(error, Mapping) else error

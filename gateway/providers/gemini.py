@@ -5,7 +5,7 @@ from urllib.parse import quote
 from gateway.providers import gemini_answers, gemini_wire
 from gateway.providers.gemini_upstream import GeminiUpstream
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt
-from gateway.providers.upstream import SILENT_SECONDS
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS
 
 _COLLECTIONS = ("models", "tunedModels")
 
@@ -16,8 +16,15 @@ class GeminiProvider:
     name = "gemini"
     family: Family = gemini_wire.FAMILY
 
-    def __init__(self, api_key: str, base_url: str | None = None, *, silent_seconds: float = SILENT_SECONDS):
-        self._upstream = GeminiUpstream(self.name, api_key, base_url, silent_seconds)
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silent_seconds: float = SILENT_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ):
+        self._upstream = GeminiUpstream(self.name, api_key, base_url, silent_seconds, idle_seconds)
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`.

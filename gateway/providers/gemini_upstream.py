@@ -13,7 +13,7 @@ from google import genai
 from google.genai import types
 
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRefused
-from gateway.providers.upstream import CONNECT_SECONDS, Exchange, limited
+from gateway.providers.upstream import CONNECT_SECONDS, Exchange, FellSilent, limited
 
 _VERSION = "v1beta"
 _RAW_ARGS = re.compile(rb'(?<!\\)"args"\s*:\s*(?=[{\[])')
@@ -23,7 +23,7 @@ _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 class GeminiUpstream(Exchange):
     """Gemini's API at `base_url`, which holds no version; by default Google's own."""
 
-    def __init__(self, name: str, api_key: str, base_url: str | None, silent_seconds: float):
+    def __init__(self, name: str, api_key: str, base_url: str | None, silent_seconds: float, idle_seconds: float):
         # A redirect would take prompt and key where nobody sent them.
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None),
@@ -33,7 +33,7 @@ class GeminiUpstream(Exchange):
         options = types.HttpOptions(base_url=base_url, api_version=_VERSION, httpx_async_client=self._http)
         self._client = genai.Client(vertexai=False, api_key=api_key, http_options=options)
         self._name = name
-        super().__init__(name, (api_key, httpx2.URL(self._request("")[0]).host), _RAW_ARGS)
+        super().__init__(name, (api_key, httpx2.URL(self._request("")[0]).host), _RAW_ARGS, idle_seconds)
 
     async def close(self) -> None:
         """Close the SDK's client and its connections."""
@@ -53,7 +53,7 @@ class GeminiUpstream(Exchange):
         if response.status_code == 200:
             return response
         try:
-            report = await _report(response)
+            report = await self._report(response)
         finally:
             await response.aclose()
         details = _details(report)
@@ -65,18 +65,18 @@ class GeminiUpstream(Exchange):
         told = {"retry-after": response.headers.get("retry-after") or _delay(details)}
         raise self._failures.of_status(response.status_code, told, report)
 
+    async def _report(self, response: httpx2.Response) -> Any:
+        """What the body of a failure says, as JSON; None when it says nothing that can be read."""
+        try:
+            body = b"".join([chunk async for chunk in limited(response, self._idle_seconds)])
+            report = orjson.loads(body)
+        except (FellSilent, ProviderGarbled, orjson.JSONDecodeError, httpx2.DecodingError):
+            return None
+        return report[0] if isinstance(report, list) and report else report
+
     def _lost(self, error: Exception) -> ProviderError:
         # Over aiohttp a refused connection is a time-out, too; here a time-out is one.
         return self._failures.of_connection(TimeoutError() if isinstance(error, httpx2.TimeoutException) else error)
-
-
-async def _report(response: httpx2.Response) -> Any:
-    """What the body of a failure says, as JSON; None when it says nothing that can be read."""
-    try:
-        report = orjson.loads(b"".join([chunk async for chunk in limited(response)]))
-    except (ProviderGarbled, orjson.JSONDecodeError, httpx2.DecodingError):
-        return None
-    return report[0] if isinstance(report, list) and report else report
 
 
 def _details(report: Any) -> list[dict[str, Any]]:

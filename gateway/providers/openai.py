@@ -6,7 +6,7 @@ import openai
 
 from gateway.providers import openai_answers, openai_wire
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt
-from gateway.providers.upstream import SILENT_SECONDS, Upstream, http_client
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, http_client
 
 _PATH = "/chat/completions"
 _RAW_ARGUMENTS = re.compile(rb'(?<!\\)"arguments"\s*:\s*(?=[{\[])')
@@ -18,7 +18,13 @@ class OpenAIProvider:
     family: Family = openai_wire.FAMILY
 
     def __init__(
-        self, api_key: str, base_url: str | None = None, name: str = "openai", *, silent_seconds: float = SILENT_SECONDS
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        name: str = "openai",
+        *,
+        silent_seconds: float = SILENT_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
     ):
         self.name = name
         client = openai.AsyncOpenAI(
@@ -27,7 +33,7 @@ class OpenAIProvider:
         # OpenAI's newer models refuse `max_tokens`; other servers often know nothing else.
         own = client.base_url.host.endswith("openai.com")
         self._limit = "max_completion_tokens" if own else "max_tokens"
-        self._upstream = Upstream(name, openai, client, _RAW_ARGUMENTS)
+        self._upstream = Upstream(name, openai, client, _RAW_ARGUMENTS, idle_seconds)
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""

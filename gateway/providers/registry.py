@@ -35,16 +35,22 @@ class Providers:
 
     @classmethod
     def from_settings(cls, settings: Any) -> "Providers":
-        """Read the *_API_KEY and *_BASE_URL settings, DEFAULT_MODEL and TOOLGATE_ENV; a base URL alone needs no key."""
+        """Read the *_API_KEY and *_BASE_URL settings, PROVIDER_IDLE_SECONDS, DEFAULT_MODEL and TOOLGATE_ENV; a base URL
+        alone needs no key."""
         builders: dict[str, Callable[[], Provider]] = {}
+        idle: float = settings.PROVIDER_IDLE_SECONDS
         if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
-            builders["openai"] = lambda: _openai(settings.OPENAI_API_KEY or _NO_KEY, settings.OPENAI_BASE_URL or None)
+            builders["openai"] = lambda: _openai(
+                settings.OPENAI_API_KEY or _NO_KEY, settings.OPENAI_BASE_URL or None, idle
+            )
         if settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL:
             builders["anthropic"] = lambda: _anthropic(
-                settings.ANTHROPIC_API_KEY or _NO_KEY, settings.ANTHROPIC_BASE_URL or None
+                settings.ANTHROPIC_API_KEY or _NO_KEY, settings.ANTHROPIC_BASE_URL or None, idle
             )
         if settings.GEMINI_API_KEY or settings.GEMINI_BASE_URL:
-            builders["gemini"] = lambda: _gemini(settings.GEMINI_API_KEY or _NO_KEY, settings.GEMINI_BASE_URL or None)
+            builders["gemini"] = lambda: _gemini(
+                settings.GEMINI_API_KEY or _NO_KEY, settings.GEMINI_BASE_URL or None, idle
+            )
         if settings.TOOLGATE_ENV == "development" or settings.DEFAULT_MODEL == DEMO_MODEL:
             builders[DemoProvider.name] = DemoProvider
         return cls(builders, settings.DEFAULT_MODEL)
@@ -92,19 +98,19 @@ class Providers:
 
 
 # Each SDK costs tens of MiB and most of a second to import, which only a process that uses it should pay.
-def _openai(api_key: str, base_url: str | None) -> Provider:
+def _openai(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
     from gateway.providers.openai import OpenAIProvider
 
-    return OpenAIProvider(api_key, base_url)
+    return OpenAIProvider(api_key, base_url, idle_seconds=idle_seconds)
 
 
-def _anthropic(api_key: str, base_url: str | None) -> Provider:
+def _anthropic(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
     from gateway.providers.anthropic import AnthropicProvider
 
-    return AnthropicProvider(api_key, base_url)
+    return AnthropicProvider(api_key, base_url, idle_seconds=idle_seconds)
 
 
-def _gemini(api_key: str, base_url: str | None) -> Provider:
+def _gemini(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
     from gateway.providers.gemini import GeminiProvider
 
-    return GeminiProvider(api_key, base_url)
+    return GeminiProvider(api_key, base_url, idle_seconds=idle_seconds)

@@ -26,7 +26,9 @@ LONGEST_ANSWER = 32 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 10_000
 SILENT_SECONDS = 120.0
-"""How long a provider may send nothing; the run's own budget is usually shorter."""
+"""How long a provider may send nothing before an answer's first byte; the run's own budget is usually shorter."""
+IDLE_SECONDS = 30.0
+"""How long it may send nothing in the middle of an answer; see PROVIDER_IDLE_SECONDS."""
 _DRAIN_SECONDS = 0.05
 
 
@@ -41,11 +43,20 @@ def http_client(sdk: ModuleType, silent_seconds: float) -> httpx2.AsyncClient:
     return client
 
 
-class Exchange(ABC):
-    """Questions to one provider's API; `secrets` must be in no message, what follows `raw_member` stays unparsed."""
+class FellSilent(Exception):
+    """Nothing came for too long in the middle of an answer."""
 
-    def __init__(self, name: str, secrets: tuple[str, ...], raw_member: re.Pattern[bytes]):
+
+class Exchange(ABC):
+    """Questions to one provider's API; `secrets` must be in no message, what follows `raw_member` stays unparsed.
+
+    An answer has begun with its body's first byte. From there on any byte, a comment or ping too, has to come within
+    `idle_seconds` of the one before; before there, a model may think.
+    """
+
+    def __init__(self, name: str, secrets: tuple[str, ...], raw_member: re.Pattern[bytes], idle_seconds: float):
         self._raw_member = raw_member
+        self._idle_seconds = idle_seconds
         self._failures = Failures(name, secrets)
 
     @abstractmethod
@@ -72,7 +83,7 @@ class Exchange(ABC):
             if response.headers.get("content-type", "").startswith("application/json"):
                 return await self._whole(response)
             events = wire.Events()
-            chunks = limited(response)
+            chunks = limited(response, self._idle_seconds)
             async for chunk in chunks:
                 if self._over(events.feed(chunk), take):
                     await _drain(chunks)
@@ -88,6 +99,8 @@ class Exchange(ABC):
         try:
             response = await self._send(path, _json(body))
             return await read(response)
+        except FellSilent:
+            failure = self._failures.of_silence(self._idle_seconds)
         except httpx2.DecodingError:
             failure = ProviderGarbled("The provider's answer is compressed in a way that cannot be read.")
         except (httpx2.TransportError, aiohttp.ClientError) as error:
@@ -106,7 +119,7 @@ class Exchange(ABC):
         return any(data.startswith(b"[DONE]") or take(self._parsed(data)) for data in datas)
 
     async def _whole(self, response: httpx2.Response) -> dict[str, Any]:
-        return self._parsed(b"".join([chunk async for chunk in limited(response)]))
+        return self._parsed(b"".join([chunk async for chunk in limited(response, self._idle_seconds)]))
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
         answer = wire.parsed(wire.unparsed(data, self._raw_member))
@@ -118,8 +131,8 @@ class Exchange(ABC):
 class Upstream(Exchange):
     """One provider's API behind `client`, an async client of the official `sdk` of OpenAI's or Anthropic's kind."""
 
-    def __init__(self, name: str, sdk: ModuleType, client: Any, raw_member: re.Pattern[bytes]):
-        super().__init__(name, (client.api_key, client.base_url.host), raw_member)
+    def __init__(self, name: str, sdk: ModuleType, client: Any, raw_member: re.Pattern[bytes], idle_seconds: float):
+        super().__init__(name, (client.api_key, client.base_url.host), raw_member, idle_seconds)
         self._sdk = sdk
         self._client = client
 
@@ -149,10 +162,21 @@ def _json(body: dict[str, Any]) -> bytes:
         return json.dumps(body).encode()
 
 
-async def limited(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The response's body as it comes. Raises ProviderGarbled when it is longer than LONGEST_ANSWER."""
+async def limited(response: httpx2.Response, idle_seconds: float) -> AsyncIterator[bytes]:
+    """The response's body as it comes.
+
+    Raises ProviderGarbled when it is longer than LONGEST_ANSWER, FellSilent when its next byte is late.
+    """
     size = 0
-    async for chunk in response.aiter_bytes():
+    chunks = response.aiter_bytes()
+    while True:
+        try:
+            async with asyncio.timeout(idle_seconds if size else None):
+                chunk = await anext(chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise FellSilent from None
         size += len(chunk)
         if size > LONGEST_ANSWER:
             raise ProviderGarbled(f"The provider's answer is longer than {LONGEST_ANSWER} bytes.")
@@ -165,5 +189,5 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
                 pass
-    except (TimeoutError, ProviderGarbled, httpx2.TransportError, aiohttp.ClientError):
+    except (TimeoutError, FellSilent, ProviderGarbled, httpx2.TransportError, aiohttp.ClientError):
         return

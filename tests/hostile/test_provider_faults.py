@@ -1,6 +1,7 @@
 """A provider that fails, cuts, stalls or lies costs its run and nothing else."""
 
 import json
+import threading
 import uuid
 from typing import Any
 
@@ -117,6 +118,25 @@ def test_text_of_a_cut_stream_is_voided_before_it_is_asked_again(upstream: Upstr
     events = [line.removeprefix("event: ") for line in answer.text.splitlines() if line.startswith("event: ")]
     assert events == ["run.created", "message.delta", "message.restarted", "message.delta", "run.completed"]
     assert json.loads(answer.text.strip().splitlines()[-1][6:])["content"] == "Goodbye."
+
+
+def test_a_stream_that_falls_silent_is_asked_again(upstream: Upstream, tenant: Cast) -> None:
+    never = threading.Event()
+    script = upstream.script(
+        streamed({"content": "Hel"}, {"content": "lo."}, between=never), streamed({"content": "Goodbye."})
+    )
+    url = upstream.stack.start_web("impatient web", PROVIDER_IDLE_SECONDS="1")
+    try:
+        answer = httpx.post(
+            f"{url}/api/v1/chat", json=scripted(script, stream=True), headers=tenant.alice.headers, timeout=60
+        )
+    finally:
+        upstream.stack.kill("impatient web")
+        never.set()
+    events = [line.removeprefix("event: ") for line in answer.text.splitlines() if line.startswith("event: ")]
+    assert events == ["run.created", "message.delta", "message.restarted", "message.delta", "run.completed"]
+    assert json.loads(answer.text.strip().splitlines()[-1][6:])["content"] == "Goodbye."
+    assert len(script.asked) == 2
 
 
 def test_a_failure_after_a_call_keeps_the_call(upstream: Upstream, tenant: Cast) -> None:

@@ -72,6 +72,18 @@ class FakeProvider:
 
         self.replies.append(reply)
 
+    def stalled_json(self, data: bytes) -> None:
+        """Begin an answer of JSON with these bytes, and stay silent."""
+
+        async def reply(request: web.Request) -> web.StreamResponse:
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(request)
+            await response.write(data)
+            await self._over.wait()
+            return response
+
+        self.replies.append(reply)
+
     def silent(self) -> None:
         """Take the request and never answer."""
 

@@ -19,6 +19,7 @@ from gateway.providers.errors import (
 from gateway.providers.gemini import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai import OpenAIProvider
+from gateway.providers.upstream import FellSilent, limited
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider, events
 
@@ -225,6 +226,45 @@ async def test_a_stream_that_falls_silent_is_unavailable(fake: FakeProvider, pro
     fake.stream(begun(provider), hang=True)
     error = await failure(provider, lambda text: None)
     assert str(error) == f"{provider.name} did not answer in time."
+
+
+@pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider, GeminiProvider])
+async def test_an_answer_that_stalls_after_its_first_byte_is_unavailable_long_before_one_that_never_began(
+    fake: FakeProvider, made: type[OpenAIProvider | AnthropicProvider | GeminiProvider], on_text: OnText | None
+) -> None:
+    base = f"{fake.url}/v1" if made is OpenAIProvider else fake.url
+    provider = made(KEY, base, silent_seconds=3600, idle_seconds=0.3)
+    if on_text is None:
+        fake.stalled_json(b'{"id": ')
+    else:
+        fake.stream(begun(provider), hang=True)
+    error = await failure(provider, on_text)
+    assert type(error) is ProviderUnavailable
+    assert str(error) == f"{provider.name} fell silent in the middle of its answer, for 0.3 seconds."
+    assert not connections(provider)
+    await provider.close()
+
+
+async def test_the_bound_between_bytes_begins_with_the_first_one() -> None:
+    more = asyncio.Event()
+
+    class Slow:
+        async def aiter_bytes(self) -> AsyncIterator[bytes]:
+            for chunk in (b"first", b"second"):
+                await more.wait()
+                more.clear()
+                yield chunk
+
+    # With a bound of no time at all, whatever is bounded is late.
+    chunks = limited(Slow(), 0)  # type: ignore[arg-type]
+    first = asyncio.ensure_future(anext(chunks))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not first.done()
+    more.set()
+    assert await first == b"first"
+    with pytest.raises(FellSilent):
+        await anext(chunks)
 
 
 @pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider, GeminiProvider])

@@ -14,11 +14,11 @@ from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider
 
 
-def configured(**settings: str) -> Providers:
+def configured(**settings: str | int) -> Providers:
     """The registry for these settings and otherwise empty ones, in development."""
     names = [f"{provider}_{name}" for provider in ("OPENAI", "ANTHROPIC", "GEMINI") for name in ("API_KEY", "BASE_URL")]
     empty = dict.fromkeys(names, "")
-    defaults = {"DEFAULT_MODEL": "offline/demo", "TOOLGATE_ENV": "development"}
+    defaults = {"DEFAULT_MODEL": "offline/demo", "TOOLGATE_ENV": "development", "PROVIDER_IDLE_SECONDS": 30}
     return Providers.from_settings(SimpleNamespace(**(empty | defaults | settings)))
 
 
@@ -28,6 +28,15 @@ async def test_without_any_key_there_is_the_demo_model() -> None:
     assert isinstance(provider, DemoProvider)
     assert model == "demo"
     assert providers.models() == ["offline/demo"]
+
+
+async def test_every_provider_is_given_the_configured_patience() -> None:
+    providers = configured(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY, GEMINI_API_KEY=KEY, PROVIDER_IDLE_SECONDS=7)
+    for name in ("openai", "anthropic", "gemini"):
+        provider, _ = providers.resolve(f"{name}/m")
+        assert isinstance(provider, OpenAIProvider | AnthropicProvider | GeminiProvider)
+        assert provider._upstream._idle_seconds == 7
+    await providers.close()
 
 
 async def test_a_key_configures_a_provider_and_any_of_its_models() -> None:
