@@ -13,7 +13,7 @@ django_application = get_asgi_application()
 from channels.layers import get_channel_layer  # noqa: E402
 
 from approvals.consumers import ApprovalsConsumer  # noqa: E402
-from gateway import garbage, health, loop, runs  # noqa: E402
+from gateway import cors, garbage, health, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
 from gateway.surfaces import app as compatible  # noqa: E402
 from tenants import scoping  # noqa: E402
@@ -25,6 +25,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 SOCKETS = {"/ws/approvals/": ApprovalsConsumer.as_asgi()}
 
 
+@cors.shared
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Hand a request to whoever answers it."""
     if scope["type"] == "lifespan":

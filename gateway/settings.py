@@ -50,8 +50,10 @@ PUBLIC_URL = (env.text("PUBLIC_URL") or (_local if DEVELOPMENT or _host == "*" e
 if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", PUBLIC_URL):
     raise env.WrongSetting(f"PUBLIC_URL must look like https://toolgate.example.com, not {PUBLIC_URL!r}")
 TRUSTED_PROXIES = env.words("TRUSTED_PROXIES")
-CORS_ALLOWED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
-CSRF_TRUSTED_ORIGINS = [origin for origin in CORS_ALLOWED_ORIGINS if "://" in origin]
+CORS_ALLOWED_ORIGINS = CSRF_TRUSTED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
+for _origin in CORS_ALLOWED_ORIGINS:
+    if not re.fullmatch(r"https?://[^\s/?#@*A-Z]+", _origin):
+        raise env.WrongSetting(f"CORS_ALLOWED_ORIGINS must be like https://app.example.com, not {_origin!r}")
 
 # --- what is installed -----------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -65,7 +67,6 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
-    "corsheaders",
     "csp",
     "django_filters",
     "django_htmx",
@@ -82,7 +83,6 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -204,13 +204,11 @@ ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
 GEMINI_API_KEY = env.text("GEMINI_API_KEY")
 GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
+# How long a provider may send nothing in the middle of an answer.
+PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
 # In production the demo model answers nobody who did not ask for it by name.
 DEFAULT_MODEL = env.text("DEFAULT_MODEL") or ("offline/demo" if DEVELOPMENT else "")
 if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
-# How long a provider may send nothing in the middle of an answer.
-PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
-DEFAULT_MODEL = env.text("DEFAULT_MODEL") or "offline/demo"
-if "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})

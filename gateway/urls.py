@@ -20,6 +20,7 @@ api = [
     path("chat", chat.ChatView.as_view()),
     path("runs/<uuid:run_id>", chat.RunDetailView.as_view()),
     path("runs/<uuid:run_id>/events", chat.RunEventsView.as_view()),
+    path("runs/<uuid:run_id>/stream-token", chat.RunStreamTokenView.as_view()),
     path("runs/<uuid:run_id>/cancel", chat.RunCancelView.as_view()),
     path("runs/<uuid:run_id>/trace", chat.RunTraceView.as_view()),
     path("conversations/", conversations.ConversationListView.as_view()),

@@ -41,6 +41,7 @@ def _principal(row: dict[str, Any]) -> Principal:
         username=row["username"],
         role=row["role"],
         scopes=scopes_of(row["role"], row["scopes"]),
+        key_id=row["key_id"],
     )
 
 

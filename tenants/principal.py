@@ -14,7 +14,10 @@ SCOPES: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A member of a tenant, as authenticated by a key or a session; `scopes` is what this request may do."""
+    """A member of a tenant, as authenticated by a key or a session; `scopes` is what this request may do.
+
+    `key_id` is the key's, or None with a session.
+    """
 
     tenant_id: uuid.UUID
     tenant_slug: str
@@ -22,6 +25,7 @@ class Principal:
     username: str
     role: str
     scopes: frozenset[str]
+    key_id: uuid.UUID | None = None
     is_authenticated: bool = True
 
     @property

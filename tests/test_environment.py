@@ -93,6 +93,14 @@ def test_private_places_are_allowed_by_name_address_and_network() -> None:
     ("environment", "line"),
     [
         ({"PUBLIC_URL": "gate.example"}, "PUBLIC_URL must look like https://toolgate.example.com, not 'gate.example'"),
+        *(
+            (
+                {"CORS_ALLOWED_ORIGINS": f"https://a.example,{origin}"},
+                f"CORS_ALLOWED_ORIGINS must be like https://app.example.com, not {origin!r}",
+            )
+            for origin in ("*", "app.example", "https://app.example/", "https://*.example", "https://App.example")
+        ),
+        ({"PROVIDER_IDLE_SECONDS": "0"}, "PROVIDER_IDLE_SECONDS must be 1 to 3600, not 0"),
         ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
         (
             {"TOOLGATE_EGRESS_ALLOW": "10.0.0.1/8"},

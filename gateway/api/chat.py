@@ -12,11 +12,13 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from gateway import events, prompts, records, runs
-from gateway.api import answers, parsing, problems, serializers
+from gateway.api import answers, parsing, problems, serializers, stream_tokens
 from gateway.api.asynchronous import AsyncView
 from gateway.api.rendering import JSONParser, JSONRenderer
+from gateway.api.stream_tokens import PARAMETER, StreamTokenAuthentication
 from gateway.view import RunView, call_body
 from gateway.view import body as run_body
 from tenants.scoping import transaction
@@ -98,17 +100,44 @@ class RunDetailView(AsyncView):
 class RunEventsView(AsyncView):
     """A run as events, live and replayed."""
 
+    authentication_classes = [StreamTokenAuthentication, *APIView.authentication_classes]
     renderer_classes = [EventStreamRenderer, JSONRenderer]
 
     @extend_schema(
         operation_id="run_events",
-        parameters=[OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER)],
-        responses={(200, parsing.EVENT_STREAM): _STREAM, **_PROBLEMS},
+        parameters=[
+            OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
+            OpenApiParameter("last_event_id", str, description="The same, for who cannot send the header."),
+            OpenApiParameter(PARAMETER, str, description="Instead of a key, one of `stream-token`."),
+        ],
+        responses={
+            (200, parsing.EVENT_STREAM): _STREAM,
+            204: OpenApiResponse(description="The last event was the run's last: there is nothing to come back for."),
+            **_PROBLEMS,
+        },
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """All events from the beginning, or those after `Last-Event-ID`, to the run's end."""
         run = await runs.look(self.walls, run_id)
-        return streaming(self, run, request.headers.get("Last-Event-ID", ""))
+        last = request.headers.get("Last-Event-ID") or request.query_params.get("last_event_id", "")
+        # An EventSource comes back whenever a stream ends, unless it is answered so.
+        answer = Response(status=204) if events.position(last).ended else streaming(self, run, last)
+        if PARAMETER in request.query_params:
+            # Neither a cache nor another site may get hold of an address with a token in it.
+            answer.headers["Cache-Control"] = "no-store, no-transform"
+            answer.headers["Referrer-Policy"] = "no-referrer"
+        return answer
+
+
+class RunStreamTokenView(AsyncView):
+    """A way to a run's events without a key in the address."""
+
+    @extend_schema(operation_id="run_stream_token", request=None, responses={201: serializers.StreamToken, **_PROBLEMS})
+    async def post(self, request: Request, run_id: uuid.UUID) -> Response:
+        """A token for `?token=` of this run's events: for five minutes, for the caller's run, and for nothing else."""
+        await runs.look(self.walls, run_id)
+        token, expires_at = stream_tokens.issue(self.principal, run_id)
+        return Response({"token": token, "expires_at": expires_at}, 201)
 
 
 class RunCancelView(AsyncView):

@@ -20,6 +20,13 @@ class ChatRequest(serializers.Serializer[Any]):
     wait = serializers.FloatField(required=False, min_value=0, help_text="Seconds to wait for a human's decision.")
 
 
+class StreamToken(serializers.Serializer[Any]):
+    """What opens one run's events without a key."""
+
+    token = serializers.CharField(help_text="For `?token=` of this run's events, and for nothing else.")
+    expires_at = serializers.DateTimeField(help_text="A stream that is open by then goes on.")
+
+
 class CallError(serializers.Serializer[Any]):
     """Why a call failed or was refused."""
 

@@ -41,27 +41,27 @@ class _ProviderFailed(Refused):
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request: `{"input_tokens": n}`."""
     headers = http.headers(scope)
-    identity, origin = request_id(headers.get("x-request-id", "")), http.allowed_origin(headers)
+    identity = request_id(headers.get("x-request-id", ""))
     try:
         principal = await authenticated(headers)
         given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
         request = messages.SURFACE.parse_count(given)
         tokens = await _count(Walls(principal.tenant_id, principal.user_id), request)
-        await http.send_json(send, 200, {"input_tokens": tokens}, identity, origin)
+        await http.send_json(send, 200, {"input_tokens": tokens}, identity)
     except http.ClientGone:
         return
     except Refused as refusal:
-        await _refuse(send, refusal, identity, origin)
+        await _refuse(send, refusal, identity)
     except psycopg.OperationalError:
-        await _refuse(send, Unavailable(), identity, origin)
+        await _refuse(send, Unavailable(), identity)
     except Exception:
         log.exception("request failed")
-        await http.send_json(send, 500, messages.SURFACE.error(500, "internal_error", FAILED), identity, origin)
+        await http.send_json(send, 500, messages.SURFACE.error(500, "internal_error", FAILED), identity)
 
 
-async def _refuse(send: Send, refusal: Refused, identity: str, origin: str) -> None:
+async def _refuse(send: Send, refusal: Refused, identity: str) -> None:
     body = messages.SURFACE.error(refusal.status, refusal.code, refusal.detail, refusal.field)
-    await http.send_json(send, refusal.status, body, identity, origin)
+    await http.send_json(send, refusal.status, body, identity)
 
 
 async def _count(walls: Walls, request: ClientRequest) -> int:

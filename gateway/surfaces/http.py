@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import orjson
-from django.conf import settings
 
 from gateway.surfaces.interface import BadRequest
 from tenants.errors import Refused
@@ -31,12 +30,6 @@ class TooLarge(Refused):
 def headers(scope: Scope) -> Headers:
     """The request's headers, names in lower case."""
     return {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-
-
-def allowed_origin(given: Mapping[str, str]) -> str:
-    """The page that asks, if it may read answers; else nothing."""
-    origin = given.get("origin", "")
-    return origin if origin in settings.CORS_ALLOWED_ORIGINS else ""
 
 
 async def body(given: Mapping[str, str], receive: Receive, most: int) -> bytes:
@@ -75,25 +68,21 @@ async def hung_up(receive: Receive) -> None:
         pass
 
 
-async def send_json(
-    send: Send, status: int, content: Any, identity: str, origin: str = "", more: Headers | None = None
-) -> None:
+async def send_json(send: Send, status: int, content: Any, identity: str, more: Headers | None = None) -> None:
     """Answer with JSON."""
     data = orjson.dumps(content, default=str)
     fields = {"content-type": "application/json", "content-length": str(len(data)), **(more or {})}
-    await _begin(send, status, fields, identity, origin)
+    await _begin(send, status, fields, identity)
     await send({"type": "http.response.body", "body": data})
 
 
-async def begin_stream(send: Send, identity: str, origin: str, more: Mapping[str, str]) -> None:
+async def begin_stream(send: Send, identity: str, more: Mapping[str, str]) -> None:
     """Begin an answer of server-sent events."""
     fields = {name.lower(): value for name, value in more.items()}
-    await _begin(send, 200, {**fields, "content-type": "text/event-stream; charset=utf-8"}, identity, origin)
+    await _begin(send, 200, {**fields, "content-type": "text/event-stream; charset=utf-8"}, identity)
 
 
-async def _begin(send: Send, status: int, fields: Headers, identity: str, origin: str) -> None:
+async def _begin(send: Send, status: int, fields: Headers, identity: str) -> None:
     named = {**_SECURITY, "x-request-id": identity, "request-id": identity, **fields}
-    if origin:
-        named |= {"access-control-allow-origin": origin, "access-control-allow-credentials": "true", "vary": "origin"}
     encoded = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
     await send({"type": "http.response.start", "status": status, "headers": encoded})

@@ -18,7 +18,7 @@ from tenants.scoping import transaction
 async def answer(scope: Scope, send: Send) -> None:
     """The list, or one of them by its name; in OpenAI's shape, which Anthropic's SDK reads too."""
     headers = http.headers(scope)
-    identity, origin = request_id(headers.get("x-request-id", "")), http.allowed_origin(headers)
+    identity = request_id(headers.get("x-request-id", ""))
     try:
         if scope["method"] != "GET":
             raise _Refused("Models can only be read.", 405)
@@ -35,11 +35,11 @@ async def answer(scope: Scope, send: Send) -> None:
             body = next((model for model in found if model["id"] == wanted), {})
             if not body:
                 raise _Refused(f"There is no model {ascii(wanted)[:200]}.", 404)
-        await http.send_json(send, 200, body, identity, origin)
+        await http.send_json(send, 200, body, identity)
     except Refused as refusal:
-        await _refuse(send, refusal, identity, origin)
+        await _refuse(send, refusal, identity)
     except psycopg.OperationalError:
-        await _refuse(send, Unavailable(), identity, origin)
+        await _refuse(send, Unavailable(), identity)
 
 
 class _Refused(Refused):
@@ -49,9 +49,9 @@ class _Refused(Refused):
         self.code = "model_not_found" if status == 404 else "invalid_request"
 
 
-async def _refuse(send: Send, refusal: Refused, identity: str, origin: str) -> None:
+async def _refuse(send: Send, refusal: Refused, identity: str) -> None:
     error = {"message": refusal.detail, "type": "invalid_request_error", "param": None, "code": refusal.code}
-    await http.send_json(send, refusal.status, {"type": "error", "error": error}, identity, origin)
+    await http.send_json(send, refusal.status, {"type": "error", "error": error}, identity)
 
 
 def _model(name: str, owner: str) -> dict[str, Any]:

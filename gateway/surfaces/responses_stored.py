@@ -26,17 +26,17 @@ NOBODY = "0" * 32
 async def answer(scope: Scope, send: Send) -> None:
     """The response that the path names."""
     headers = http.headers(scope)
-    identity, origin = request_id(headers.get("x-request-id", "")), http.allowed_origin(headers)
+    identity = request_id(headers.get("x-request-id", ""))
     try:
         principal = await authenticated(headers)
         body = await _response(principal, scope["path"].removeprefix(PREFIX).rstrip("/"))
-        await http.send_json(send, 200, body, identity, origin)
+        await http.send_json(send, 200, body, identity)
     except Refused as refusal:
         error = SURFACE.error(refusal.status, refusal.code, refusal.detail, refusal.field)
-        await http.send_json(send, refusal.status, error, identity, origin)
+        await http.send_json(send, refusal.status, error, identity)
     except psycopg.OperationalError:
         error = SURFACE.error(Unavailable.status, Unavailable.code, Unavailable().detail)
-        await http.send_json(send, Unavailable.status, error, identity, origin)
+        await http.send_json(send, Unavailable.status, error, identity)
 
 
 async def _response(principal: Principal, response_id: str) -> dict[str, Any]:

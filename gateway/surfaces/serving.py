@@ -78,13 +78,12 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
     identity = request_id(headers.get("x-request-id", ""))
     structlog.contextvars.clear_contextvars()
     structlog.contextvars.bind_contextvars(request_id=identity)
-    origin = http.allowed_origin(headers)
 
     async def refuse(refusal: Refused, more: Headers | None = None) -> None:
         body = surface.error(refusal.status, refusal.code, refusal.detail, refusal.field)
         if refusal.more:
             body["toolgate"] = refusal.more
-        await http.send_json(send, refusal.status, body, identity, origin, more)
+        await http.send_json(send, refusal.status, body, identity, more)
 
     try:
         principal = await authenticated(headers)
@@ -94,7 +93,7 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
             given["betas"] = [beta.strip() for beta in headers["anthropic-beta"].split(",") if beta.strip()]
         request = surface.parse(given)
         exchange = Exchange(surface, principal, headers, identity, receive, send)
-        await _answer(exchange, request, given, origin)
+        await _answer(exchange, request, given)
     except http.ClientGone:
         return
     except Leaving as refusal:
@@ -107,7 +106,7 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
         await refuse(Unavailable(), {"retry-after": str(Unavailable.retry_after)})
     except Exception:
         log.exception("request failed")
-        await http.send_json(send, 500, surface.error(500, "internal_error", FAILED), identity, origin)
+        await http.send_json(send, 500, surface.error(500, "internal_error", FAILED), identity)
 
 
 async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
@@ -121,22 +120,22 @@ async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
     return principal
 
 
-async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any], origin: str) -> None:
+async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
     await approval_responses.act(exchange.principal, request)
     created = int(time.time())
     view = await runs.begin(exchange.principal, _chat(exchange, request, given))
     if request.stream:
-        await _stream(exchange, request, view, created, origin)
+        await _stream(exchange, request, view, created)
         return
     try:
         await _until_rest(exchange, view)
     except asyncio.CancelledError:
         raise Leaving from None
     if view.row["status"] in ("failed", "cancelled"):
-        await _failed(exchange, view, origin)
+        await _failed(exchange, view)
         return
     body = exchange.surface.whole(replies.reply(view, request, created))
-    await http.send_json(exchange.send, 200, body, exchange.identity, origin)
+    await http.send_json(exchange.send, 200, body, exchange.identity)
 
 
 def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> ChatRequest:
@@ -182,7 +181,7 @@ async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.T
         work.cancel()
 
 
-async def _failed(exchange: Exchange, view: RunView, origin: str) -> None:
+async def _failed(exchange: Exchange, view: RunView) -> None:
     status, code, message = _error(view)
     more: Headers = {}
     if status == 429:
@@ -190,7 +189,7 @@ async def _failed(exchange: Exchange, view: RunView, origin: str) -> None:
     if _acted(view):
         more["x-should-retry"] = "false"
     body = exchange.surface.error(status, code, message)
-    await http.send_json(exchange.send, status, body, exchange.identity, origin, more)
+    await http.send_json(exchange.send, status, body, exchange.identity, more)
 
 
 def _error(view: RunView) -> tuple[int, str, str]:
@@ -206,16 +205,16 @@ def _acted(view: RunView) -> bool:
 
 
 # --- streaming -------------------------------------------------------------------------------------------------------
-async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, created: int, origin: str) -> None:
+async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, created: int) -> None:
     """Send the run as it goes; a failure before anything was shown is an HTTP error like any other."""
     writer = exchange.surface.writer(id=view.id.hex, created=created, model=request.model, request=request)
     await _something_to_show(exchange, view)
     if view.row["status"] == "failed" and not _shown(view):
-        await _failed(exchange, view, origin)
+        await _failed(exchange, view)
         return
 
     async def send_all() -> None:
-        await http.begin_stream(exchange.send, exchange.identity, origin, STREAM_HEADERS)
+        await http.begin_stream(exchange.send, exchange.identity, STREAM_HEADERS)
         async with aclosing(_events(exchange, writer, view, request, created)) as events:
             async for piece in events:
                 await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})

@@ -23,6 +23,7 @@ CHECKS: list[CheckFunction] = [
 OPERATIONS = [
     ("POST", "/api/v1/chat"), ("GET", "/api/v1/runs/{run_id}"), ("GET", "/api/v1/runs/{run_id}/trace"),
     ("POST", "/api/v1/runs/{run_id}/cancel"), ("GET", "/api/v1/runs/{run_id}/events"),
+    ("POST", "/api/v1/runs/{run_id}/stream-token"),
     ("GET", "/api/v1/conversations/"), ("POST", "/api/v1/conversations/"), ("GET", "/api/v1/conversations/{id}/"),
     ("PATCH", "/api/v1/conversations/{id}/"), ("DELETE", "/api/v1/conversations/{id}/"),
     ("GET", "/api/v1/conversations/{id}/messages/"), ("GET", "/api/v1/tools/"), ("GET", "/api/v1/tools/{name}/access"),
