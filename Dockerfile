@@ -33,4 +33,4 @@ RUN DATABASE_URL=postgresql://build@127.0.0.1/build REDIS_URL=redis://127.0.0.1 
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000
-CMD ["uvicorn", "gateway.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--loop", "uvloop", "--http", "httptools", "--no-access-log", "--no-server-header", "--log-level", "warning", "--timeout-graceful-shutdown", "20", "--timeout-keep-alive", "75", "--ws-max-size", "1048576"]
+CMD ["python", "-m", "gateway.server", "--host", "0.0.0.0", "--port", "8000"]

@@ -15,6 +15,7 @@ from channels.layers import get_channel_layer  # noqa: E402
 from approvals.consumers import ApprovalsConsumer  # noqa: E402
 from gateway import cors, garbage, health, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
+from gateway.server import bodies  # noqa: E402
 from gateway.surfaces import app as compatible  # noqa: E402
 from tenants import scoping  # noqa: E402
 from tools import redis  # noqa: E402
@@ -30,16 +31,21 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Hand a request to whoever answers it."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
-    elif scope["type"] == "http" and fast.takes(scope):
-        await fast.chat(scope, receive, send)
-    elif scope["type"] == "http" and compatible.takes(scope):
-        await compatible.answer(scope, receive, send)
     elif scope["type"] == "http":
-        await django_application(scope, receive, send)  # type: ignore[arg-type]
+        await bodies.bounded(_http, scope, receive, send)
     elif scope["type"] == "websocket" and scope["path"] in SOCKETS:
         await SOCKETS[scope["path"]](scope, receive, send)
     elif scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1000})
+
+
+async def _http(scope: Scope, receive: Receive, send: Send) -> None:
+    if fast.takes(scope):
+        await fast.chat(scope, receive, send)
+    elif compatible.takes(scope):
+        await compatible.answer(scope, receive, send)
+    else:
+        await django_application(scope, receive, send)  # type: ignore[arg-type]
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:

@@ -1,13 +1,15 @@
-"""Gives every request an id, answered in `X-Request-Id` and written on each log line."""
+"""What every request of Django's passes first: its id, on the answer and each log line, and its body's length."""
 
 import re
 import uuid
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
 
 # A client's own id is kept when it is plain enough to stand in a header and a log line.
 PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
@@ -44,3 +46,26 @@ class RequestId:
         response = await answer
         response["X-Request-Id"] = identity
         return response
+
+
+@sync_and_async_middleware
+def length_of_chunks(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """State the length of a body that came in chunks, since Django and DRF take one without a length for none."""
+
+    def state(request: HttpRequest) -> None:
+        if "HTTP_TRANSFER_ENCODING" in request.META:
+            request.META["CONTENT_LENGTH"] = str(len(request.body))
+
+    if iscoroutinefunction(get_response):
+
+        async def awaited(request: HttpRequest) -> Any:
+            state(request)
+            return await get_response(request)
+
+        return awaited
+
+    def called(request: HttpRequest) -> Any:
+        state(request)
+        return get_response(request)
+
+    return called

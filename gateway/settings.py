@@ -80,6 +80,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "gateway.middleware.RequestId",
+    "gateway.middleware.length_of_chunks",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -244,8 +245,18 @@ STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 APPEND_SLASH = True
+
+# --- bounds on what clients send -------------------------------------------------------------------------------------
+TOOLGATE_MAX_BODY_BYTES = env.integer("TOOLGATE_MAX_BODY_BYTES", 4 * 1024 * 1024, least=64 * 1024, most=2**30)
+TOOLGATE_MAX_V1_BODY_BYTES = env.integer("TOOLGATE_MAX_V1_BODY_BYTES", 32 * 1024 * 1024, least=64 * 1024, most=2**30)
+TOOLGATE_MAX_HEADER_BYTES = env.integer("TOOLGATE_MAX_HEADER_BYTES", 64 * 1024, least=4096)
+TOOLGATE_MAX_HEADERS = env.integer("TOOLGATE_MAX_HEADERS", 100, least=20, most=10_000)
+# How long a request's head and its body may take to arrive.
+TOOLGATE_HEADER_SECONDS = env.integer("TOOLGATE_HEADER_SECONDS", 15, least=1, most=3600)
+TOOLGATE_BODY_SECONDS = env.integer("TOOLGATE_BODY_SECONDS", 30, least=1, most=3600)
+# Nothing of a body touches the disk.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = TOOLGATE_MAX_BODY_BYTES
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

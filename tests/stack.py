@@ -15,6 +15,8 @@ from typing import Any, Self
 
 import httpx
 
+from gateway.embedded.commands import WEB
+
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 60
 
@@ -67,11 +69,11 @@ class Stack:
         """Start "web" or another of `start_web`, "worker" or "beat"; `environment` is added to its own."""
         python = [sys.executable, "-m"]
         kind, port = name.rpartition(" ")[2], self._ports.get(name, self.port)
-        uvicorn = ["uvicorn", "gateway.asgi:application", "--port", str(port), "--no-access-log"]
+        web = [*WEB, "--port", str(port)]
         celery = ["celery", "-A", "gateway"]
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command = {
-            "web": [*python, *uvicorn, "--log-level", "warning"],
+            "web": [*python, *web],
             "worker": [*python, *celery, "worker", "--pool", "threads", "--concurrency", "8", *quiet],
             "beat": [*python, *celery, "beat", "--schedule", str(self.logs / "beat")],
         }[kind]

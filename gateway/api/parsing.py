@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.conf import settings
 
 from gateway.chats import ChatRequest
 from gateway.errors import ContentTooLarge, InvalidRequest
 
 MAX_CONTENT_BYTES = 1024 * 1024
 # The content may be escaped character by character, and stands among other fields.
-MAX_BODY_BYTES = 4 * MAX_CONTENT_BYTES
+MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_BODY_BYTES
 MAX_WAIT_SECONDS = 24 * 3600
 MAX_KEY_CHARACTERS = 255
 EVENT_STREAM = "text/event-stream"

@@ -10,13 +10,8 @@ from gateway.embedded.configuration import Configuration
 OWNER = "DATABASE_OWNER_URL"
 # What the log's heads are signed with.
 LEDGER_KEY = "TOOLGATE_LEDGER_KEY"
-WEB = (
-    *("uvicorn", "gateway.asgi:application", "--loop", "uvloop", "--http", "httptools"),
-    *("--no-access-log", "--no-server-header", "--log-level", "warning"),
-    *("--timeout-graceful-shutdown", "5", "--timeout-keep-alive", "75", "--ws-max-size", "1048576"),
-    # One process each: uvicorn would take WEB_CONCURRENCY to mean that it should start more.
-    *("--workers", "1"),
-)
+# One process each: the server would take WEB_CONCURRENCY to mean that it should start more.
+WEB = ("gateway.server", "gateway.asgi:application", "--stop-seconds", "5", "--workers", "1")
 CELERY = ("celery", "-A", "gateway", "--quiet", "--skip-checks")
 WORKER = (
     *(*CELERY, "worker", "--loglevel", "WARNING", "--pool", "threads"),

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from gateway import environment as env
 from gateway.environment import WrongSetting
+from gateway.server import sockets
 from tenants.logins import derived_urls, generated_secrets
-
-BACKLOG = 2048
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,9 @@ class Configuration:
     def listen(self) -> socket.socket:
         """The listening socket of the web process; WrongSetting when HOST and PORT cannot be had."""
         try:
-            family, _, _, _, address = socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
+            return sockets.listen(self.host, self.port)
         except socket.gaierror:
             raise WrongSetting(f"HOST must be a name or address of this machine, not {self.host!r}") from None
-        try:
-            return socket.create_server(address[:2], family=family, backlog=BACKLOG)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise WrongSetting(

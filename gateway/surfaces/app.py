@@ -1,5 +1,7 @@
 """Every address under /v1: the compatible APIs, and the models that they may name."""
 
+from typing import Any
+
 from gateway.surfaces import counting, http, models, responses_stored, serving
 from gateway.surfaces.http import Receive, Scope, Send
 from gateway.surfaces.interface import Surface
@@ -39,8 +41,20 @@ def _surfaces() -> dict[str, Surface]:
     }
 
 
+def error(path: str, status: int, code: str, message: str) -> dict[str, Any]:
+    """The body of an error at an address under /v1, in the form of its vendor; elsewhere in one that both read."""
+    from gateway.surfaces import messages
+
+    path = path.rstrip("/")
+    surface = messages.SURFACE if path == "/v1/messages/count_tokens" else _surfaces().get(path)
+    if surface is not None:
+        return surface.error(status, code, message)
+    return {
+        "type": "error",
+        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": code},
+    }
+
+
 async def _nowhere(scope: Scope, send: Send, status: int) -> None:
     message = f"{scope['method']} {ascii(scope['path'])[1:-1][:200]} is nothing that Toolgate answers."
-    error = {"message": message, "type": "invalid_request_error", "param": None, "code": "unknown_url"}
-    body = {"type": "error", "error": error}
-    await http.send_json(send, status, body, "")
+    await http.send_json(send, status, error("", status, "unknown_url", message), "")

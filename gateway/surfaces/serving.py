@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import psycopg
 import structlog
+from django.conf import settings
 
 from gateway import runs
 from gateway.api.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
@@ -34,7 +35,7 @@ from tenants.scoping import Scope as Walls
 
 log = logging.getLogger(__name__)
 
-MAX_BODY_BYTES = 32 * 1024 * 1024
+MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_V1_BODY_BYTES
 MAX_KEY_CHARACTERS = 255
 # How long a stream's first event is waited for, so that an early failure is an HTTP error and not one in the stream.
 PATIENCE_SECONDS = KEEP_ALIVE_SECONDS

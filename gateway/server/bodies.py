@@ -1,0 +1,66 @@
+"""One bound on the bodies of requests, in front of every route, whoever asks and however the body is framed."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from django.conf import settings
+
+from gateway.server import refusals
+from gateway.surfaces.app import PREFIX
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+async def bounded(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
+    """Let the application answer an HTTP request, of whose body it gets no more than the bound.
+
+    A longer body is 413: at once where its length is announced, else as soon as it exceeds the bound; the application
+    then sees that its client has gone.
+    """
+    most = settings.TOOLGATE_MAX_V1_BODY_BYTES if scope["path"].startswith(PREFIX) else settings.TOOLGATE_MAX_BODY_BYTES
+    if _announced(scope) > most:
+        await _refuse(scope, send, most)
+        return
+    taken = 0
+    started = refused = False
+
+    async def take() -> Message:
+        nonlocal taken, refused
+        if refused:
+            return {"type": "http.disconnect"}
+        message = await receive()
+        taken += len(message.get("body", b""))
+        if taken <= most:
+            return message
+        refused = True
+        if not started:
+            await _refuse(scope, send, most)
+        return {"type": "http.disconnect"}
+
+    async def give(message: Message) -> None:
+        nonlocal started
+        if refused and not started:
+            return
+        started = True
+        await send(message)
+
+    await application(scope, take, give)
+
+
+def _announced(scope: Scope) -> int:
+    """The length that the request states; 0 for a body in chunks."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value[:20])
+    return 0
+
+
+async def _refuse(scope: Scope, send: Send, most: int) -> None:
+    detail = f"The request's body may have up to {most:,} bytes."
+    headers, body = refusals.answer(413, scope["path"], scope["headers"], detail)
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,228 @@
+"""uvicorn's HTTP/1.1 connection with bounds: a request's head in bytes and lines, and its time until it is whole."""
+
+import asyncio
+from typing import Any, cast
+
+from django.conf import settings
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+# What a slow but honest client sends a second at the least, beyond the seconds that every body has.
+LEAST_BYTES_PER_SECOND = 8 * 1024
+# How much of a body is read and thrown away after its answer, so that the connection can stay open.
+MOST_IGNORED_BYTES = 256 * 1024
+# How long a client that still sends has for reading the last answer, before it is hung up on.
+LINGER_SECONDS = 2.0
+
+
+class _HeadTooLarge(Exception):
+    """Ends the parsing of a head that exceeds its bounds."""
+
+
+class Connection(HttpToolsProtocol):
+    """One client's connection; what exceeds a bound is answered (408, 431) and hung up on.
+
+    The bounds are `TOOLGATE_MAX_HEADER_BYTES`, `_MAX_HEADERS`, `_HEADER_SECONDS` and `_BODY_SECONDS`.
+    """
+
+    url = b""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._in_head = self._in_body = self._begun = self._upgraded = False
+        # Bytes of the head under way: those parsed, and at most those read since the last line that was whole.
+        self._head_bytes = self._unparsed_bytes = 0
+        self._body_bytes = self._ignored_bytes = 0
+        self._clock: asyncio.TimerHandle | None = None
+        self._receiving_since = 0.0
+        self._closing: _Lingering
+
+    # --- the connection ----------------------------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        self._closing = _Lingering(transport, self)
+        super().connection_made(cast(asyncio.Transport, self._closing))
+        self._start_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whoever waits for the client learns that it is gone."""
+        self._stop_clock()
+        self._closing.ended()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, and hold it to the bounds."""
+        if self._closing.is_closing():
+            return
+        self._begun = False
+        super().data_received(data)
+        if self._upgraded:
+            return
+        if self._in_head and not self._begun:
+            self._unparsed_bytes += len(data)
+            if self._unparsed_bytes > settings.TOOLGATE_MAX_HEADER_BYTES:
+                self._refuse(431)
+        if self._closing.is_closing() or (self._answers and not self.receives):
+            self._stop_clock()
+        else:
+            self._start_clock()
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on the WebSocket's protocol has the connection, and times of its own."""
+        self._stop_clock()
+        self._upgraded = True
+        self.transport = self._closing.transport
+        super().handle_websocket_upgrade()
+
+    # --- the parser's callbacks --------------------------------------------------------------------------------------
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._in_head, self._in_body, self._begun = True, False, True
+        self._head_bytes = self._unparsed_bytes = self._body_bytes = self._ignored_bytes = 0
+        self._stop_clock()
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what comes behind a body is counted and is no header of the request."""
+        self._count(len(name) + len(value) + 4)
+        if len(self.headers) >= settings.TOOLGATE_MAX_HEADERS:
+            raise _HeadTooLarge
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._in_head, self._in_body = False, True
+        self._stop_clock()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body; of what nobody will read, only so much is let in."""
+        self._body_bytes += len(body)
+        if self.cycle is not None and self.cycle.response_complete:
+            self._ignored_bytes += len(body)
+            if self._ignored_bytes > MOST_IGNORED_BYTES:
+                self.transport.close()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._in_head = self._in_body = False
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what could not be parsed, in the words of the API that was asked."""
+        self._refuse(431 if self._too_large() else 400)
+
+    # --- the bounds --------------------------------------------------------------------------------------------------
+    @property
+    def receives(self) -> bool:
+        """Whether more of a request is due."""
+        return self._in_head or self._in_body
+
+    @property
+    def _answers(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        # What was counted before it was parsed is not counted twice.
+        self._unparsed_bytes = 0
+        if self._too_large():
+            raise _HeadTooLarge
+
+    def _too_large(self) -> bool:
+        most = settings.TOOLGATE_MAX_HEADER_BYTES
+        return self._head_bytes > most or len(self.headers or ()) >= settings.TOOLGATE_MAX_HEADERS
+
+    def _start_clock(self) -> None:
+        if self._clock is None:
+            self._receiving_since = self.loop.time()
+            seconds = settings.TOOLGATE_BODY_SECONDS if self._in_body else settings.TOOLGATE_HEADER_SECONDS
+            self._clock = self.loop.call_later(seconds, self._time_is_up)
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
+
+    def _time_is_up(self) -> None:
+        self._clock = None
+        if self.transport.is_closing():
+            return
+        left = 0.0
+        if self._in_body:
+            earned = settings.TOOLGATE_BODY_SECONDS + self._body_bytes / LEAST_BYTES_PER_SECOND
+            left = self._receiving_since + earned - self.loop.time()
+        # Nothing is asked of a client while it is us who do not read, or who answer the request before.
+        busy = self._answers and (self._in_head or self.flow.read_paused)
+        if left > 0 or busy:
+            self._clock = self.loop.call_later(max(left, 1.0), self._time_is_up)
+        elif self.receives:
+            self._refuse(408)
+        else:
+            # Not one byte of a request came: there is nobody to answer.
+            self.transport.close()
+
+    def _refuse(self, status: int) -> None:
+        """Answer unless an answer is on its way, tell the application that its client is gone, and hang up."""
+        # Only the application has Django set up, and it is loaded by now.
+        from gateway.server import refusals
+
+        unanswered = not self.cycle.response_started if self._in_body else not self._answers
+        if self._answers:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if unanswered:
+            self.transport.write(refusals.raw(status, self.url, self.headers or []))
+        self._stop_clock()
+        self._closing.linger()
+
+
+class _Lingering:
+    """A transport whose `close` lets a client that still sends read its last answer first.
+
+    Closing a socket on which unread bytes lie resets the connection, and the answer may be lost with it.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+        self.transport, self._connection = transport, connection
+        self._end: asyncio.TimerHandle | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send, unless the last answer was sent."""
+        if self._end is None:
+            self.transport.write(data)
+
+    def is_closing(self) -> bool:
+        """Whether this side has said its last word."""
+        return self._end is not None or self.transport.is_closing()
+
+    def close(self) -> None:
+        """Send what is to be sent, and close."""
+        if self._connection.receives:
+            self.linger()
+        elif self._end is None:
+            self.transport.close()
+
+    def linger(self) -> None:
+        """Say that nothing more will come, throw away what comes, and close after LINGER_SECONDS at the latest."""
+        if self._end is not None or self.transport.is_closing():
+            return
+        self._end = self._connection.loop.call_later(LINGER_SECONDS, self.transport.abort)
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._connection.flow.resume_reading()
+
+    def ended(self) -> None:
+        """The connection is over."""
+        if self._end is not None:
+            self._end.cancel()

@@ -1,0 +1,49 @@
+"""The answers to requests that are refused before anybody reads them, in the form of the API that they ask."""
+
+import http
+from collections.abc import Iterable
+
+import orjson
+
+from gateway.api import problems
+from gateway.middleware import request_id
+from gateway.surfaces import app as compatible
+
+_CODES = {
+    400: ("invalid_request", "This is no valid HTTP/1.1 request."),
+    408: ("request_timeout", "The request did not arrive in time. Send it again, whole."),
+    413: ("content_too_large", "The request's body is too large."),
+    431: ("headers_too_large", "The request's address and headers are too long or too many."),
+}
+
+
+def answer(
+    status: int, path: str, given: Iterable[tuple[bytes, bytes]], detail: str = ""
+) -> tuple[list[tuple[bytes, bytes]], bytes]:
+    """Headers and body of the refusal of a request with this path and these headers; the connection is then closed.
+
+    A problem document under /api/, the vendor's error under /v1/, a line of text elsewhere.
+    """
+    code, standard = _CODES[status]
+    detail = detail or standard
+    kind, body = "text/plain; charset=utf-8", f"{status} {http.HTTPStatus(status).phrase}: {detail}\n".encode()
+    if path.startswith("/api/"):
+        kind, body = problems.CONTENT_TYPE, orjson.dumps(problems.problem(status, code, detail))
+    elif path.startswith(compatible.PREFIX):
+        kind, body = "application/json", orjson.dumps(compatible.error(path, status, code, detail))
+    headers = {
+        "content-type": kind,
+        "content-length": str(len(body)),
+        "x-content-type-options": "nosniff",
+        "cache-control": "no-store",
+        "x-request-id": request_id(dict(given).get(b"x-request-id", b"").decode("latin-1")),
+        "connection": "close",
+    }
+    return [(name.encode(), value.encode()) for name, value in headers.items()], body
+
+
+def raw(status: int, url: bytes, given: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The same as an HTTP/1.1 answer, for a request of which this much of the address was read."""
+    headers, body = answer(status, url.partition(b"?")[0].decode("latin-1"), given)
+    lines = [b"HTTP/1.1 %d %b" % (status, http.HTTPStatus(status).phrase.encode())]
+    return b"\r\n".join([*lines, *(b"%b: %b" % each for each in headers)]) + b"\r\n\r\n" + body

@@ -1,0 +1,79 @@
+"""Answers leave without waiting for the client's acknowledgements, whoever opened the listening socket."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from uvicorn import Config, Server
+
+from gateway.embedded import configuration
+from gateway.server import sockets
+from gateway.server.connections import Connection
+from tests.server.wire import Wire
+
+
+async def _application(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"ok"})
+
+
+@contextmanager
+def _serving(listening: socket.socket) -> Iterator[int]:
+    """A server of this process on a listening socket, as `gateway.server` makes it; its port."""
+    config = Config(_application, loop="uvloop", http=Connection, lifespan="off", log_config=None)
+    server = Server(config)
+    port = listening.getsockname()[1]
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _accepted(address: tuple[str, int]) -> socket.socket:
+    """This process's end of the connection from an address."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            found = socket.socket(fileno=os.dup(int(name)))
+        except OSError:
+            continue
+        try:
+            if found.getpeername() == address:
+                return found
+        except OSError:
+            pass
+        found.close()
+    raise LookupError("there is no such connection")
+
+
+def _as_make_up() -> socket.socket:
+    """What the web process of `make up` inherits."""
+    opened = configuration.read().listen()
+    inherited = sockets.inherited(os.dup(opened.fileno()))
+    opened.close()
+    return inherited
+
+
+@pytest.mark.parametrize("opened", [_as_make_up, lambda: sockets.listen("127.0.0.1", 0)], ids=["make up", "image"])
+def test_an_accepted_connection_has_nagles_algorithm_off(
+    opened: Callable[[], socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PORT", "0")
+    with _serving(opened()) as port, Wire(port) as wire:
+        wire.head("GET /")
+        assert wire.answer().body == b"ok"
+        with _accepted(wire.socket.getsockname()) as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+            assert (accepted.family, accepted.proto) == (socket.AF_INET, socket.IPPROTO_TCP)
+
+
+def test_an_inherited_socket_is_taken_for_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "0")
+    with _as_make_up() as inherited:
+        assert (inherited.family, inherited.proto) == (socket.AF_INET, socket.IPPROTO_TCP)
