@@ -21,6 +21,7 @@ from gateway.agents import create_tenant
 from gateway.models import Agent
 from tenants.admin import MembershipInline
 from tenants.models import Tenant
+from tenants.pages import counted_password_change
 
 ADMIN_CSP = {"script-src": ["'unsafe-eval'"], "style-src": ["'unsafe-inline'"]}
 _strict_view = admin.site.admin_view
@@ -41,6 +42,7 @@ def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) ->
 
 admin.site.admin_view = admin_view  # type: ignore[method-assign, assignment]
 admin.site.login = log_in  # type: ignore[method-assign]
+admin.site.password_change = counted_password_change(admin.site.password_change)  # type: ignore[method-assign]
 admin.site.unregister(Group)
 
 

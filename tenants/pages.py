@@ -1,5 +1,6 @@
 """The log-in page and the tenant switcher."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -49,12 +50,32 @@ class LogIn(LoginView):
 
 def _seconds_to_wait(request: HttpRequest) -> int:
     """How long until another attempt is let through, after counting this one; 0 when it is let through."""
-    wait = 0
-    for key in ("ip", lambda group, request: request.POST.get("username", "").casefold()):
-        usage = get_usage(request, group="log-in", key=key, rate=settings.LOGIN_ATTEMPTS, increment=True)
-        if usage is not None and usage["should_limit"]:
-            wait = max(wait, usage["time_left"], 1)
-    return wait
+    # What is counted is the name that will be looked up, and not one of its many spellings.
+    field = LogInForm(request).fields["username"]
+    username = str(field.to_python(request.POST.get("username", ""))).casefold()
+    return max(_counted(request, "log-in", "ip"), _counted(request, "log-in", lambda group, request: username))
+
+
+def _counted(request: HttpRequest, group: str, key: str | Callable[[str, HttpRequest], str]) -> int:
+    """How many seconds another attempt has to wait, after counting this one; 0 when it does not."""
+    usage = get_usage(request, group=group, key=key, rate=settings.LOGIN_ATTEMPTS, increment=True)
+    return max(usage["time_left"], 1) if usage is not None and usage["should_limit"] else 0
+
+
+def counted_password_change(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The admin's page for one's own password, on which the old one is tried as often as the log-in page allows."""
+
+    def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method == "POST" and request.user.is_authenticated:
+            try:
+                seconds = _counted(request, "password-change", lambda group, request: str(request.user.pk))
+            except (RedisError, OSError):
+                return _later(request, 503, SECONDS_WITHOUT_COUNT)
+            if seconds:
+                return _later(request, 429, seconds)
+        return view(request, *args, **kwargs)
+
+    return limited
 
 
 def _later(request: HttpRequest, status: int, seconds: int) -> HttpResponse:
