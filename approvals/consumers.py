@@ -41,6 +41,10 @@ MOST_CHANGES = 1000
 # How long a new socket waits for Redis before it begins without.
 PATIENCE_SECONDS = 1.0
 _DATABASE_AWAY = (psycopg.OperationalError, django.db.OperationalError)
+_AWAY = {
+    "type": "about:blank", "title": "Service Unavailable", "status": 503, "code": "unavailable",
+    "detail": "The database is away for the moment. Try again in a few seconds.",
+}  # fmt: skip
 # Few and our own: sockets share them, and nothing else waits behind a slow database here.
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="sockets")
 
@@ -76,8 +80,9 @@ class ApprovalsConsumer(AsyncWebsocketConsumer):
         try:
             principal = await _in_thread(self._visitor.principal)
         except _DATABASE_AWAY:
-            await self.base_send({"type": "websocket.http.response.start", "status": 503, "headers": []})
-            await self.base_send({"type": "websocket.http.response.body", "body": b""})
+            headers = [(b"content-type", b"application/problem+json"), (b"retry-after", b"2")]
+            await self.base_send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
+            await self.base_send({"type": "websocket.http.response.body", "body": orjson.dumps(_AWAY)})
             return
         if principal is None or "approvals:read" not in principal.scopes:
             await self.close()
@@ -175,9 +180,7 @@ class ApprovalsConsumer(AsyncWebsocketConsumer):
             why = {"status": refusal.status, "code": refusal.code, "detail": refusal.detail}
             await self._say(answer | why | ({"field": refusal.field} if refusal.field else {}) | refusal.more)
         except _DATABASE_AWAY:
-            await self._say(
-                answer | {"status": 503, "code": "unavailable", "detail": "The database is away for the moment."}
-            )
+            await self._say(answer | {name: _AWAY[name] for name in ("status", "code", "detail")})
 
     async def _decide(self, verdict: str, request_id: uuid.UUID, said: parsing.Said) -> dict[str, Any]:
         principal = await _in_thread(self._now)

@@ -122,12 +122,23 @@ if not DATABASE_URLS["system"] or not DATABASE_URLS["operator"]:
 DATABASES = {alias: env.database(_urls[alias], url) for alias, url in DATABASE_URLS.items() if url}
 for _alias, _database in DATABASES.items():
     _database["OPTIONS"] |= {"application_name": f"toolgate-{TOOLGATE_PROCESS}"}  # type: ignore[operator]
-    if _alias in {"default", "operator"} and TOOLGATE_PROCESS == "web":
-        _database["OPTIONS"] |= {"pool": {"min_size": 0, "max_size": 8, "timeout": 10}}  # type: ignore[operator]
+
+# How many connections a web process has for pages and REST, and how long one is waited for (seconds).
+PAGES_POOL_SIZE = env.integer("PAGES_POOL_SIZE", 8, least=1, most=1000)
+DATABASE_POOL_SECONDS = env.integer("DATABASE_POOL_SECONDS", 10, least=1, most=60)
+# Downloads of the history have connections of their own, on the app's login, and a bound on how many run at a time.
+EXPORT_POOL_SIZE = 2
+TOOLGATE_EXPORTS = env.integer("TOOLGATE_EXPORTS", 16, least=1, most=1000)
+TOOLGATE_EXPORTS_PER_PERSON = env.integer("TOOLGATE_EXPORTS_PER_PERSON", 2, least=1, most=1000)
+DATABASES["export"] = DATABASES["default"] | {"OPTIONS": DATABASES["default"]["OPTIONS"].copy()}  # type: ignore[attr-defined]
+if TOOLGATE_PROCESS == "web":
+    for _alias, _size in (("default", PAGES_POOL_SIZE), ("operator", PAGES_POOL_SIZE), ("export", EXPORT_POOL_SIZE)):
+        _pool = {"min_size": 0, "max_size": _size, "timeout": DATABASE_POOL_SECONDS}
+        DATABASES[_alias]["OPTIONS"] |= {"pool": _pool}  # type: ignore[operator]
 DATABASE_ROUTERS = ["tenants.routing.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The service code's own asynchronous pool, on the app's login.
-DATABASE_POOL_SIZE = 20
+DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 20, least=1, most=1000)
 
 # --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
 REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"

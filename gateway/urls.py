@@ -14,6 +14,7 @@ from gateway import erasure_pages, health, metrics, pages, run_pages
 from gateway.api import approval_rules, approvals, chat, conversations, erasures, history, ledger, problems, tools
 from tenants import pages as tenant_pages
 
+handler500 = "gateway.failures.failed"
 # Swagger UI sets styles on its own elements.
 docs = csp_update({"style-src": ["'unsafe-inline'"]})(SpectacularSwaggerSplitView.as_view())
 api = [

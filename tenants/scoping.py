@@ -54,7 +54,7 @@ async def pool(login: str = "default") -> Pool:
             kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
             min_size=0 if login != "default" else 1,
             max_size=settings.DATABASE_POOL_SIZE if login == "default" else 2,
-            timeout=10,
+            timeout=settings.DATABASE_POOL_SECONDS,
             max_idle=300,
             configure=_configure,
             open=False,
@@ -129,9 +129,10 @@ async def _whole(connections_of: Pool) -> Connection:
 
 
 @contextmanager
-def scope(tenant_id: uuid.UUID, user_id: uuid.UUID) -> Iterator[None]:
-    """A transaction inside the walls on Django's own connection, for the ORM in synchronous code."""
-    with django_transaction.atomic(using="default"):
-        with connections["default"].cursor() as cursor:
+def scope(tenant_id: uuid.UUID, user_id: uuid.UUID, using: str = "default") -> Iterator[None]:
+    """A transaction inside the walls on one of Django's connections on the app's login, for the ORM in synchronous
+    code."""
+    with django_transaction.atomic(using=using):
+        with connections[using].cursor() as cursor:
             cursor.execute(SET_SCOPE, [str(tenant_id), str(user_id)])
         yield

@@ -1,14 +1,20 @@
 """The history as a file, with the filters of the page, however long it is."""
 
+import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
 from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from audit.history import calls, downloads, filters, reads
+from audit.history.export_slots import Slots
 from audit.history.filters import Chosen
 from audit.history.pages import FORMER, usernames
 from audit.models import ToolCall
@@ -16,12 +22,16 @@ from tenants import scoping
 from tenants.access import SignedInRequest, signed_in
 from tenants.models import User
 from tenants.principal import Principal
+from tenants.routing import on_login
 
 Write = Callable[[list[ToolCall]], Iterator[str]]
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 BATCH = 200
 # So much output is held at a time; a single one may be larger.
 MOST_BYTES = 4 * 1024 * 1024
+SLOTS = Slots()
+SECONDS_WHEN_BUSY = 10
+_FREE = threading.BoundedSemaphore(settings.EXPORT_POOL_SIZE)
 
 
 @require_safe
@@ -34,7 +44,22 @@ def export(request: SignedInRequest, form: str) -> HttpResponse:
     if form not in TYPES:
         raise Http404
     principal = request.principal
-    chosen = filters.chosen(request.GET)
+    give_back = SLOTS.take(principal.user_id)
+    if give_back is None:
+        response = render(request, "history/busy.html", {"seconds": SECONDS_WHEN_BUSY}, status=429)
+        response["Retry-After"] = str(SECONDS_WHEN_BUSY)
+        return response
+    try:
+        answer = _begun(principal, filters.chosen(request.GET), form)
+    except BaseException:
+        give_back()
+        raise
+    # Django closes a response however it ends, also one of which nothing was sent.
+    answer._resource_closers.append(give_back)
+    return answer  # type: ignore[return-value]
+
+
+def _begun(principal: Principal, chosen: Chosen, form: str) -> StreamingHttpResponse:
     if principal.sees_whole_history:
         named = User.objects.filter(username=chosen.values.get("user", "")).values_list("id", flat=True).first()
         reads.record(
@@ -48,11 +73,12 @@ def export(request: SignedInRequest, form: str) -> HttpResponse:
     name = f"toolgate-history-{principal.tenant_slug}-{datetime.now(UTC):%Y-%m-%d}.{form}"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"
-    return response  # type: ignore[return-value]
+    return response
 
 
 async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncIterator[str]:
     """The file, piece by piece; each batch is read in a transaction of its own, so that a slow reader holds none."""
+    await sync_to_async(_let_go)("default")
     if form == "csv":
         yield downloads.csv_head()
     write: Write = downloads.csv_lines if form == "csv" else downloads.jsonl
@@ -63,9 +89,25 @@ async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncItera
         before = found[-1][0]
 
 
+def _let_go(alias: str) -> None:
+    """Give the request's connection back: what is sent may be read slowly."""
+    connections[alias].close()
+
+
+@contextmanager
+def _reading(principal: Principal) -> Iterator[None]:
+    """A transaction on one of the connections that only downloads have, waiting until one is free."""
+    with _FREE:
+        try:
+            with on_login("export"), scoping.scope(principal.tenant_id, principal.user_id, using="export"):
+                yield
+        finally:
+            _let_go("export")
+
+
 def _sizes(principal: Principal, chosen: Chosen, before: uuid.UUID | None) -> list[tuple[uuid.UUID, int]]:
     """The next calls, with the size of each one's output."""
-    with scoping.scope(principal.tenant_id, principal.user_id):
+    with _reading(principal):
         listed = ToolCall.objects.only("id", "output_bytes")
         found = calls.page(principal, chosen.filters(principal), limit=BATCH, before=before, calls=listed)
         return [(call.id, call.output_bytes or 0) for call in found]
@@ -85,7 +127,7 @@ def _parts(found: list[tuple[uuid.UUID, int]]) -> list[list[uuid.UUID]]:
 
 
 def _written(principal: Principal, ids: list[uuid.UUID], write: Write) -> str:
-    with scoping.scope(principal.tenant_id, principal.user_id):
+    with _reading(principal):
         whole = filters.marked_erased(ToolCall.objects.defer("row_key"))
         found = list(calls.visible(principal, whole).filter(id__in=ids).order_by("-id"))
         names = usernames({call.user_id for call in found})

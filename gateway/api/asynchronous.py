@@ -3,7 +3,9 @@
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import connections
 from django.http.response import HttpResponseBase
+from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from gateway.api.schema import ProblemSchema
@@ -35,7 +37,7 @@ class AsyncView(APIView):
         self.request = request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
         try:
-            await sync_to_async(self.initial)(request, *args, **kwargs)
+            await sync_to_async(self._admit)(request, *args, **kwargs)
             handler = getattr(self, (request.method or "").lower(), None) or self.http_method_not_allowed
             answered = handler(request, *args, **kwargs)
             response = await answered if hasattr(answered, "__await__") else answered
@@ -44,6 +46,13 @@ class AsyncView(APIView):
         self.response = self.finalize_response(request, response, *args, **kwargs)
         self.response.headers.setdefault("Cache-Control", "no-store")
         return self.response
+
+    def _admit(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Authenticate and authorise, and keep no connection: the request may last for hours."""
+        try:
+            self.initial(request, *args, **kwargs)
+        finally:
+            connections["default"].close()
 
     async def options(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         """What DRF answers to OPTIONS."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from gateway.errors import Unavailable
 from gateway.surfaces.interface import BadRequest
 from tenants.errors import Refused
 
@@ -72,6 +73,8 @@ async def send_json(send: Send, status: int, content: Any, identity: str, more: 
     """Answer with JSON."""
     data = orjson.dumps(content, default=str)
     fields = {"content-type": "application/json", "content-length": str(len(data)), **(more or {})}
+    if status == Unavailable.status:
+        fields.setdefault("retry-after", str(Unavailable.retry_after))
     await _begin(send, status, fields, identity)
     await send({"type": "http.response.body", "body": data})
 

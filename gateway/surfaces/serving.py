@@ -104,7 +104,7 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
         await refuse(refusal)
     except psycopg.OperationalError:
         log.warning("database away")
-        await refuse(Unavailable(), {"retry-after": str(Unavailable.retry_after)})
+        await refuse(Unavailable())
     except Exception:
         log.exception("request failed")
         await http.send_json(send, 500, surface.error(500, "internal_error", FAILED), identity)

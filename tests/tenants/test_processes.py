@@ -39,6 +39,6 @@ def test_web_knows_no_owner_even_when_one_is_given() -> None:
             capture_output=True,
             text=True,
         )
-        assert found.stdout.strip() == "['default', 'operator', 'system'] ['default', 'operator', 'system']", (
-            found.stderr
-        )
+        assert found.stdout.strip() == (
+            "['default', 'export', 'operator', 'system'] ['default', 'operator', 'system']"
+        ), found.stderr
