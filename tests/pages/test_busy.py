@@ -76,6 +76,13 @@ def test_many_downloads_of_one_person_leave_everybody_elses_requests_alone(
         assert status == 200
 
 
+def _api(method: str, path: str, body: dict[str, object] | None = None) -> Callable[[Stack, Person], httpx.Response]:
+    def ask(stack: Stack, person: Person) -> httpx.Response:
+        return httpx.request(method, f"{stack.url}{path}", json=body, headers=person.headers, timeout=60)
+
+    return ask
+
+
 TURNS = {"model": "offline/demo", "max_tokens": 50, "messages": [{"role": "user", "content": "hello"}]}
 PAGES = ["/", "/history/", "/history/export.csv", "/approvals/", "/admin/", "/admin/audit/toolcall/"]
 REST = {
