@@ -3,9 +3,9 @@
 from datetime import UTC
 from typing import Any
 
-from django.conf import settings
 from django.core.mail import EmailMessage
 
+from approvals.links import page_of
 from approvals.undelivered import GivenUp, Undelivered
 from tools import mail
 from tools.errors import ToolError, ToolValidationError
@@ -14,7 +14,7 @@ SECONDS = 20.0
 _TEXT = """\
 {user} asks for a call of {tool} ({tier}), which needs a human's approval.
 
-Decide here: {url}/approvals/
+Decide here: {url}
 
 Without a decision it expires at {expires:%Y-%m-%d %H:%M} UTC.
 """
@@ -33,7 +33,7 @@ async def deliver(notice: dict[str, Any]) -> None:
             user=user,
             tool=tool,
             tier=notice["tier"],
-            url=settings.PUBLIC_URL,
+            url=page_of(notice["request_id"]),
             expires=notice["expires_at"].astimezone(UTC),
         ),
         to=[notice["email"]],

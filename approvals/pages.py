@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from approvals import cards, decisions, queue
 from approvals.errors import InvalidArguments
 from approvals.models import ApprovalRequest
-from tenants.access import SignedInRequest, signed_in
+from tenants.access import SignedInRequest, other_tenants, signed_in
 from tenants.errors import Refused
 from tenants.models import User
 from tenants.pages import frame
@@ -129,9 +129,19 @@ def _choices(chosen: dict[str, Any]) -> dict[str, Any]:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@signed_in
 def approval(request: SignedInRequest, request_id: uuid.UUID) -> HttpResponse:
-    """One request by itself, to its readers and to whoever asked; a POST decides about it."""
+    """One request by itself, to its readers and to whoever asked; a POST decides about it.
+
+    A request of another tenant of the reader's is 404 with a button that switches there.
+    """
+    try:
+        return _approval(request, request_id)
+    except Http404:
+        return _elsewhere(request, request_id)
+
+
+@signed_in
+def _approval(request: SignedInRequest, request_id: uuid.UUID) -> HttpResponse:
     found = _find(request.principal, request_id)
     refusal: Refused | None = None
     sent = Verdict(request.POST)
@@ -158,9 +168,23 @@ def approval(request: SignedInRequest, request_id: uuid.UUID) -> HttpResponse:
 
 def _find(principal: Principal, request_id: uuid.UUID) -> Any:
     found = queue.visible().filter(id=request_id).first()
-    if found is None or ("approvals:read" not in principal.scopes and found.user_id != principal.user_id):
+    if found is None or not _may_read(principal, found.user_id):
         raise Http404
     return found
+
+
+def _may_read(principal: Principal, asker_id: uuid.UUID) -> bool:
+    return "approvals:read" in principal.scopes or asker_id == principal.user_id
+
+
+def _elsewhere(request: SignedInRequest, request_id: uuid.UUID) -> HttpResponse:
+    """Says in which other tenant of the reader's the request is; raises Http404 when it is in none of them."""
+    for principal, name in other_tenants(request):
+        found = queue.look(principal, request_id)
+        if found is not None and _may_read(principal, found["user"]["id"]):
+            context = frame(request, "approvals") | {"tenant": {"id": principal.tenant_id, "name": name}}
+            return render(request, "approvals/elsewhere.html", context, status=404)
+    raise Http404
 
 
 def _decide(principal: Principal, found: Any, sent: Verdict) -> None:

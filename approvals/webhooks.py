@@ -11,8 +11,8 @@ import time
 from typing import Any
 
 import orjson
-from django.conf import settings
 
+from approvals.links import page_of
 from approvals.undelivered import GivenUp, ReceiverGone, Undelivered
 from tenants.secrets import Undecipherable, decrypt
 from tools import egress
@@ -47,7 +47,7 @@ def body(notice: dict[str, Any]) -> bytes:
             "run_id": notice["run_id"],
             "created_at": notice["requested_at"],
             "expires_at": notice["expires_at"],
-            "url": f"{settings.PUBLIC_URL}/approvals/",
+            "url": page_of(notice["request_id"]),
         },
     }
     return orjson.dumps(message, option=orjson.OPT_UTC_Z)

@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
 from tenants import authentication, scoping
-from tenants.principal import Principal
+from tenants.principal import Principal, scopes_of
 
 
 class SignedInRequest(HttpRequest):
@@ -43,6 +43,16 @@ def memberships(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str]]:
     """The tenants that the signed-in user may switch between: (tenant id, slug, name, role)."""
     user_id = request.user.pk
     return authentication.memberships(user_id) if user_id else []
+
+
+def other_tenants(request: SignedInRequest) -> list[tuple[Principal, str]]:
+    """The signed-in user as a member of each of their tenants but the session's, and that tenant's name."""
+    here = request.principal
+    return [
+        (Principal(tenant_id, slug, here.user_id, here.username, role, scopes_of(role)), name)
+        for tenant_id, slug, name, role in memberships(request)
+        if tenant_id != here.tenant_id
+    ]
 
 
 def switch(request: HttpRequest, tenant_id: uuid.UUID) -> bool:

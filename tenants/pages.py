@@ -10,6 +10,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 from django_ratelimit.core import get_usage
 from redis.exceptions import RedisError
@@ -86,15 +87,19 @@ def _later(request: HttpRequest, status: int, seconds: int) -> HttpResponse:
 
 class _SwitchForm(forms.Form):
     tenant = forms.UUIDField()
+    # Where to go on, on this site.
+    next = forms.CharField(required=False, max_length=2000)
 
 
 @require_POST
 def switch_tenant(request: HttpRequest) -> HttpResponse:
-    """Put the session into the tenant of the form's `tenant`; 404 for one that is not the user's."""
+    """Put the session into the tenant of the form's `tenant` and go to its `next`; 404 when it is not the user's."""
     form = _SwitchForm(request.POST)
     if not form.is_valid() or not access.switch(request, form.cleaned_data["tenant"]):
         raise Http404
-    return redirect("/")
+    following = form.cleaned_data["next"]
+    ours = url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure())
+    return redirect(following if ours else "/")
 
 
 def frame(request: HttpRequest, page: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from asgiref.sync import sync_to_async
 from approvals import decisions, queue, votes
 from approvals.decisions import Decider
 from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Expired, NoSuchRequest
+from approvals.links import page_of
 from gateway import runs
 from gateway.errors import NoSuchRun
 from gateway.surfaces.interface import ClientRequest
@@ -46,7 +47,7 @@ class Undecided(Refused):
     def __init__(self, row: Row):
         super().__init__(
             f"{row['tool_name']} was asked for in your own name, so it is not yours to approve: an approver or an "
-            f"owner of your tenant decides about approval {row['id']} (in the queue at /approvals/). Nothing has run. "
+            f"owner of your tenant decides about approval {row['id']} (at {page_of(row['id'])}). Nothing has run. "
             "Say the same again once it is decided, or answer with approve: false to withdraw it.",
             "input",
         )

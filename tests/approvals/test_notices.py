@@ -48,7 +48,7 @@ async def test_a_webhook_is_told_of_each_event_and_can_verify_it(
             "tier": "elevated",
             "user": {"id": str(tenant.alice.scope.user_id), "username": tenant.alice.username},
             "run_id": str(request["run_id"]),
-            "url": "https://gate.example/approvals/",
+            "url": f"https://gate.example/approvals/{request_id}/",
         },
     }
     assert (receiver.ids, receiver.forged) == ([str(notice["id"])], 0)
@@ -75,8 +75,8 @@ async def test_who_may_decide_is_asked_by_email_and_never_who_asked(tenant: Cast
     assert message["Subject"] == f"Approval needed: save_note for {tenant.alice.username}"
     assert message["Auto-Submitted"] == "auto-generated"
     text = message.get_content()
-    assert "https://gate.example/approvals/" in text
-    assert not any(secret in text for secret in ("Milk", "Two litres", "Please save", str(request_id)))
+    assert f"https://gate.example/approvals/{request_id}/" in text.splitlines()[2]
+    assert not any(secret in text for secret in ("Milk", "Two litres", "Please save"))
     assert {notice["status"] for notice in outbox(tenant)} == {"delivered"}
     mail.received.clear()
     await happen(tenant.carol)
