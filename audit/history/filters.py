@@ -37,6 +37,7 @@ PERIODS = {
     "week": ("The last 7 days", timedelta(days=7)),
     "month": ("The last 30 days", timedelta(days=30)),
 }
+FOLDED = {"tool", "status", "error", "user", "period", "since", "until"}
 IS_ERASED = Q(row_key__isnull=True, status__in=FINAL)
 _NEVER_SHARED = {"before", "after"}
 
@@ -127,6 +128,11 @@ class Chosen:
         }
         shown = [name for name in words if name in self.values and (name != "user" or principal.sees_whole_history)]
         return [Chip(words[name](self.values[name]), self._without(name)) for name in shown]
+
+    def folded(self, principal: Principal) -> int:
+        """How many of the fields that a phone folds away are in use."""
+        fields = FOLDED if principal.sees_whole_history else FOLDED - {"user"}
+        return len(fields & self.values.keys())
 
     def _without(self, name: str) -> str:
         left = {key: value for key, value in self.values.items() if key != name}

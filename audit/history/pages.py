@@ -74,6 +74,7 @@ def history(request: SignedInRequest) -> HttpResponse:
     )
     context = page | {
         "chosen": chosen.values,
+        "folded": chosen.folded(principal),
         "query": chosen.query,
         "chips": chosen.chips(principal),
         "continued": chosen.before or chosen.after,

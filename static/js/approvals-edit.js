@@ -45,7 +45,7 @@ function isObject(value) {
 const SAID = { add: "added", remove: "removed", replace: "changed" };
 
 function drawn({ op, path, before, after }) {
-  const text = element("pre", { "dir": "auto" });
+  const text = element("pre", { "dir": "auto", "tabindex": "0" });
   if (typeof before === "string" && typeof after === "string") {
     const [start, end] = same(before, after);
     const middle = (value) => value.slice(start, value.length - end);

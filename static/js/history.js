@@ -52,12 +52,14 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
   for (const [name, value] of [...parameters.entries()]) if (value === "") parameters.delete(name);
 });
 
-// On a phone the fields would push the list out of sight.
+// The fold says how many of its fields narrow the list; the list alone is loaded anew.
 const fold = document.querySelector(".filters .fold");
-if (fold) {
-  fold.hidden = false;
-  fold.addEventListener("click", () => fold.setAttribute("aria-expanded", String(fold.getAttribute("aria-expanded") !== "true")));
-}
+fold?.addEventListener("change", () => {
+  const badge = fold.querySelector(".badge");
+  const number = [...fold.querySelectorAll("input, select")].filter((field) => field.value !== "").length;
+  badge.firstChild.textContent = String(number);
+  badge.hidden = number === 0;
+});
 
 // --- what went wrong -----------------------------------------------------------------------------------------------
 
