@@ -14,14 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
+import httpx
 import psycopg
 import pytest
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from gateway.embedded.services import EmbeddedServices
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.people import Cast
     from tests.stack import Stack
+
+# What httpx waits for when a test says nothing: its own five seconds are too few for a busy machine.
+for _part in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, _part, PATIENCE_SECONDS)
+assert httpx.Client().timeout == httpx.Timeout(PATIENCE_SECONDS)
 
 ROOT = Path(__file__).resolve().parent.parent
 _services = pytest.StashKey[list[EmbeddedServices]]()

@@ -64,7 +64,12 @@ class MailServer:
         return {"EMAIL_BACKEND": backend, "EMAIL_HOST": "127.0.0.1", "EMAIL_PORT": self.port}
 
     def _talk(self, client: Any, tls: ssl.SSLContext | None) -> None:
+        # Of this connection: others append to `verbs` at the same time.
+        last = ""
+
         def answer(verb: str, text: str) -> bool:
+            nonlocal last
+            last = verb
             self.verbs.append(verb)
             if verb == self.hang:
                 self.reached.set()
@@ -78,7 +83,7 @@ class MailServer:
         sender, recipients = "", []
         if not answer("CONNECT", "220 ready"):
             return
-        while self.verbs[-1] not in (self.cut, "QUIT") and (line := client.rfile.readline().decode().strip()):
+        while last not in (self.cut, "QUIT") and (line := client.rfile.readline().decode().strip()):
             verb, _, rest = line.partition(" ")
             verb = verb.upper()
             if verb == "EHLO":

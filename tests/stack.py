@@ -18,14 +18,22 @@ import httpx
 from gateway.embedded.commands import WEB
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_SECONDS = 60
+# Only there to end what would wait for ever; below the time that pytest gives a test.
+READY_SECONDS = 100
+END_SECONDS = 60
+
+
+# Bound and never listened on: the kernel gives their ports to nobody else until this process ends.
+_reserved: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A loopback port that nobody listens on, and on which only a server that reuses addresses, as ours do, can."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    _reserved.append(holder)
+    return int(holder.getsockname()[1])
 
 
 def somewhere_else() -> dict[str, str]:
@@ -90,7 +98,7 @@ class Stack:
         if process.poll() is None:
             os.killpg(process.pid, how)
             if how in (signal.SIGKILL, signal.SIGTERM):
-                process.wait(20)
+                process.wait(END_SECONDS)
         if process.poll() is not None:
             del self.processes[name]
 
@@ -99,7 +107,7 @@ class Stack:
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
             try:
-                if httpx.get(f"{url or self.url}{path}", timeout=5).status_code == 200:
+                if httpx.get(f"{url or self.url}{path}", timeout=20).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass
@@ -116,11 +124,11 @@ class Stack:
     def chat(self, person: Any, content: str, **more: Any) -> httpx.Response:
         """`POST /api/v1/chat` as a person."""
         headers = person.headers | more.pop("headers", {})
-        timeout = more.pop("timeout", 60)
+        timeout = more.pop("timeout", 100)
         return httpx.post(
             f"{self.url}/api/v1/chat", json={"content": content, **more}, headers=headers, timeout=timeout
         )
 
     def get(self, person: Any, path: str, **more: Any) -> httpx.Response:
         """A GET as a person."""
-        return httpx.get(f"{self.url}{path}", headers=person.headers | more.pop("headers", {}), timeout=60, **more)
+        return httpx.get(f"{self.url}{path}", headers=person.headers | more.pop("headers", {}), **more)
