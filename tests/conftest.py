@@ -106,8 +106,11 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
         DJANGO_SETTINGS_MODULE="gateway.settings",
     )
     import django
+    from django.conf import settings
 
     django.setup()
+    # In this process alone; the web processes hash as they do for everybody.
+    settings.PASSWORD_HASHERS = ["tests.hashing.QuickHasher"]
 
 
 @pytest.fixture(autouse=True)

@@ -73,7 +73,7 @@ class MailServer:
             self.verbs.append(verb)
             if verb == self.hang:
                 self.reached.set()
-                self.released.wait(60)
+                self.released.wait()
             if verb == self.cut:
                 return False
             said = self.refuse.get(verb, text)

@@ -36,10 +36,9 @@ def test_a_client_of_the_mail_server_that_says_goodbye_ends_nobody_elses_convers
 
 def test_a_free_port_stays_free_for_whoever_asked_for_it() -> None:
     port = free_port()
-    with socket.socket() as other:
-        # Nobody else is given it by the kernel, and nobody takes it without SO_REUSEADDR.
-        with pytest.raises(OSError):
-            other.bind(("127.0.0.1", port))
+    # Nobody else is given it by the kernel, and nobody takes it without SO_REUSEADDR.
+    with socket.socket() as other, pytest.raises(OSError):
+        other.bind(("127.0.0.1", port))
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind(("127.0.0.1", port))

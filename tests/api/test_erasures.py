@@ -19,7 +19,7 @@ NOTE = 'call: save_note {"title": "Milk", "content": "Two litres"}'
 
 
 def _post(stack: Stack, person: Person, **body: Any) -> httpx.Response:
-    return httpx.post(stack.url + PATH, json=body, headers=person.headers, timeout=60)
+    return httpx.post(stack.url + PATH, json=body, headers=person.headers)
 
 
 def _gone(tenant: Cast) -> list[bool]:

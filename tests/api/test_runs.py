@@ -17,7 +17,7 @@ NOTE = '{"title": "Milk", "content": "Two litres"}'
 
 
 def _cancel(stack: Stack, person: object, run: str) -> httpx.Response:
-    return httpx.post(f"{stack.url}/api/v1/runs/{run}/cancel", headers=person.headers, timeout=30)  # type: ignore[attr-defined]
+    return httpx.post(f"{stack.url}/api/v1/runs/{run}/cancel", headers=person.headers)  # type: ignore[attr-defined]
 
 
 def test_a_run_is_cancelled_while_the_model_is_asked(upstream: Upstream, tenant: Cast) -> None:
@@ -26,7 +26,7 @@ def test_a_run_is_cancelled_while_the_model_is_asked(upstream: Upstream, tenant:
     script.replies[0].gate = gate
     url = f"{upstream.stack.url}/api/v1/chat"
     body = scripted(script, stream=True)
-    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers, timeout=30) as answer:
+    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers) as answer:
         events = sse.live(answer)
         created = next(events)
         assert isinstance(created, sse.Event)
@@ -64,7 +64,7 @@ def test_calls_that_nobody_began_are_cancelled_with_their_run(tenant: Cast) -> N
         with ThreadPoolExecutor(1) as pool:
             url = f"{stack.url}/api/v1/chat"
             body = {"content": f"call: save_note {NOTE}\ncall: save_note {NOTE}", "stream": True}
-            with httpx.stream("POST", url, json=body, headers=tenant.alice.headers, timeout=30) as answer:
+            with httpx.stream("POST", url, json=body, headers=tenant.alice.headers) as answer:
                 events = sse.live(answer)
                 seen: list[sse.Event] = []
                 while [event.name for event in seen].count("tool_call.proposed") < 2:
@@ -101,7 +101,7 @@ def test_a_run_may_be_looked_at_while_it_runs(upstream: Upstream, tenant: Cast) 
         script.wait()
         [run] = rows("SELECT id FROM runs WHERE tenant_id = %(t)s", t=tenant.id)
         events = upstream.stack.url + f"/api/v1/runs/{run['id']}/events"
-        with httpx.stream("GET", events, headers=tenant.alice.headers, timeout=30) as answer:
+        with httpx.stream("GET", events, headers=tenant.alice.headers) as answer:
             for event in sse.live(answer):
                 if isinstance(event, sse.Event) and event.name == "tool_call.settled":
                     break

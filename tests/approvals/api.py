@@ -23,7 +23,7 @@ def listed(stack: Stack, person: Person, **query: Any) -> list[uuid.UUID]:
 
 def decide(stack: Stack, person: Person, request: uuid.UUID, verdict: str, **body: Any) -> httpx.Response:
     """`POST …/approve/`, deny or cancel."""
-    return httpx.post(f"{stack.url}{PATH}{request}/{verdict}/", json=body, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}{PATH}{request}/{verdict}/", json=body, headers=person.headers)
 
 
 def refused(answer: httpx.Response) -> tuple[int, str]:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from tests.approvals.receiver import Receiver
     from tests.smtp import MailServer
@@ -13,7 +15,7 @@ PUBLIC_URL = "https://gate.example"
 
 
 @pytest.fixture
-async def receiver() -> "AsyncIterator[Receiver]":
+async def receiver(monkeypatch: pytest.MonkeyPatch) -> "AsyncIterator[Receiver]":
     """A receiver of webhooks, reached although it is here."""
     from django.test import override_settings
 
@@ -22,6 +24,9 @@ async def receiver() -> "AsyncIterator[Receiver]":
 
     receiver = Receiver()
     runner = await serve(receiver)
+    # A machine that is busy is no receiver that hangs.
+    monkeypatch.setattr("approvals.webhooks.CONNECT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("approvals.webhooks.SECONDS", PATIENCE_SECONDS)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), (HERE,)), PUBLIC_URL=PUBLIC_URL):
         yield receiver
     receiver.released.set()
@@ -29,11 +34,12 @@ async def receiver() -> "AsyncIterator[Receiver]":
 
 
 @pytest.fixture
-def mail() -> "Iterator[MailServer]":
+def mail(monkeypatch: pytest.MonkeyPatch) -> "Iterator[MailServer]":
     """The operator's mail server."""
     from django.test import override_settings
 
     from tests.smtp import MailServer
 
+    monkeypatch.setattr("approvals.mails.SECONDS", PATIENCE_SECONDS)
     with MailServer() as server, override_settings(**server.settings, PUBLIC_URL=PUBLIC_URL):
         yield server

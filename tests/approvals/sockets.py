@@ -9,9 +9,9 @@ from websockets.sync.client import ClientConnection, connect
 from tests.browser.sessions import session_of
 from tests.people import Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 PATH = "/ws/approvals/"
-PATIENCE_SECONDS = 20
 
 
 class Socket:

@@ -190,9 +190,10 @@ def test_a_hostile_condition_ends_it_early_and_it_says_so(
 ) -> None:
     monkeypatch.setattr(dry_run, "MOST_EFFORT", 0.2)
     calls(tenant.alice, 30, input=arguments)
-    began = time.monotonic()
+    # The time of this thread alone, whatever else the machine does.
+    began = time.thread_time()
     found = tried(tenant, rule(tenant, condition=condition))
-    assert time.monotonic() - began < dry_run.MOST_SECONDS + 3
+    assert time.thread_time() - began < dry_run.MOST_SECONDS + 3
     assert found.matched.total() == 0
     assert found.undecided == found.examined > 0
     # What cannot be decided, a rule that denies denies.

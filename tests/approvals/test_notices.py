@@ -11,7 +11,6 @@ import pytest
 from django.conf import settings
 
 from approvals import deliveries, notices, webhooks
-from gateway.embedded.processes import wait_until
 from tenants.scoping import transaction
 from tests.approvals.outbox import address, happen, outbox, owner
 from tests.approvals.receiver import Receiver, register
@@ -20,6 +19,7 @@ from tests.database import rows
 from tests.people import Cast
 from tests.smtp import MailServer
 from tests.stack import Stack
+from tests.waiting import eventually
 
 
 @pytest.mark.parametrize("event", ["requested", "approved", "denied", "expired", "cancelled"])
@@ -171,8 +171,7 @@ async def test_a_worker_delivers_what_it_is_asked_for_after_the_commit(stack: St
     async with transaction(tenant.alice.scope) as connection:
         added = await notices.add(connection, {"id": request_id, "tenant_id": tenant.id}, "requested")
     await notices.send(added)
-    delivered = await asyncio.to_thread(wait_until, lambda: outbox(tenant)[0]["status"] == "delivered", 30)
-    assert delivered, outbox(tenant)
+    await eventually(lambda: outbox(tenant)[0]["status"] == "delivered")
     mailbox = "".join(file.read_text() for file in Path(settings.EMAIL_FILE_PATH).iterdir())
     assert f"To: {tenant.carol.username}@example.com" in mailbox
     assert f"Message-ID: <{outbox(tenant)[0]['id']}@localhost>" in mailbox

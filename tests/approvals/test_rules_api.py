@@ -47,7 +47,7 @@ def post(stack: Stack, person: Person, body: Any, path: str = PATH, key: str | N
 
 def patch(stack: Stack, person: Person, rule_id: Any, **changes: Any) -> httpx.Response:
     """A PATCH as a person."""
-    return httpx.patch(f"{stack.url}{PATH}{rule_id}/", json=changes, headers=person.headers, timeout=60)
+    return httpx.patch(f"{stack.url}{PATH}{rule_id}/", json=changes, headers=person.headers)
 
 
 def saved(cast: Cast) -> list[dict[str, Any]]:

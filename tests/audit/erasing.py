@@ -1,7 +1,6 @@
 """A conversation that holds a word wherever Toolgate keeps one, and a look through every table for it."""
 
 import os
-import time
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +14,8 @@ from tenants.routing import on_login
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import until
 
-PATIENCE_SECONDS = 30
 # What a user's model made stays the user's: a note is no copy of a call.
 DOCUMENTS = {"notes", "tasks"}
 
@@ -88,12 +87,10 @@ def said(stack: Stack, tenant: Cast) -> Said:
 def _decide(stack: Stack, person: Person, body: dict[str, Any], verdict: str, **more: Any) -> None:
     [approval] = body["required_action"]["approvals"]
     url = f"{stack.url}/api/v1/approvals/{approval['id']}/{verdict}/"
-    answer = httpx.post(url, json=more, headers=person.headers, timeout=30)
+    answer = httpx.post(url, json=more, headers=person.headers)
     assert answer.status_code == 200, answer.text
 
 
 def _until_over(stack: Stack, person: Person, body: dict[str, Any]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while stack.get(person, f"/api/v1/runs/{body['run_id']}").json()["status"] in ("requires_action", "in_progress"):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
+    path = f"/api/v1/runs/{body['run_id']}"
+    until(lambda: stack.get(person, path).json()["status"] not in ("requires_action", "in_progress"))

@@ -158,7 +158,7 @@ def test_the_receipt_of_an_erased_call_has_proofs_and_nothing_else(
     stack: Stack, tenant: Cast, receipt: Receipt, tmp_path: Path
 ) -> None:
     body = {"call": receipt["call_id"], "reason": "Asked for."}
-    answer = httpx.post(f"{stack.url}/api/v1/erasures/", json=body, headers=tenant.olga.headers, timeout=30)
+    answer = httpx.post(f"{stack.url}/api/v1/erasures/", json=body, headers=tenant.olga.headers)
     assert answer.status_code == 201, answer.text
     seal_now()
     erased = receipt_of(stack, tenant.alice, receipt["call_id"])

@@ -310,7 +310,7 @@ async def test_a_month_in_use_is_left_to_the_next_hour_and_holds_nobody_up(tenan
         with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as reader:
             reader.execute("SELECT count(*) FROM tool_calls")
             dropping = asyncio.create_task(_drop(34))
-            longest = 0.0
+            longest, start = 0.0, asyncio.get_running_loop().time()
             while not dropping.done():
                 began = asyncio.get_running_loop().time()
                 async with transaction(tenant.alice.scope) as connection:
@@ -318,7 +318,8 @@ async def test_a_month_in_use_is_left_to_the_next_hour_and_holds_nobody_up(tenan
                 longest = max(longest, asyncio.get_running_loop().time() - began)
                 await asyncio.sleep(0.01)
             assert month not in await dropping
-            assert longest < 1.0
+            # It tries for a moment again and again: who reads waits for one try, and not for all of them.
+            assert longest < (asyncio.get_running_loop().time() - start) / 4
         assert name in _partitions()
         assert rows("SELECT id FROM erasures WHERE tenant_id = %(t)s", t=tenant.id) == []
         assert month in await _drop(34)

@@ -40,7 +40,7 @@ async def browser() -> AsyncIterator[Browser]:
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     async with async_playwright() as playwright:
         try:
-            launched = await playwright.chromium.launch(executable_path=path, args=FLAGS)
+            launched = await playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE_MS)
         except Exception as error:
             if path:
                 raise

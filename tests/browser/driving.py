@@ -4,9 +4,12 @@ from collections.abc import Awaitable, Callable
 
 from playwright.async_api import Page, expect
 
+from tests import waiting
+
 # Windows, as (width, height) in CSS pixels.
 DESK, PHONE = (1280, 900), (360, 740)
-PATIENCE_MS = 15_000
+PATIENCE_MS = 1000 * waiting.PATIENCE_SECONDS
+expect.set_options(timeout=PATIENCE_MS)
 
 Visit = Callable[..., Awaitable[Page]]
 

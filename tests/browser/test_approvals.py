@@ -13,6 +13,7 @@ from tests.approvals.requests import EDITED, held
 from tests.browser.driving import DESK, PHONE, Visit, sticking_out, tab_to
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import eventually
 
 MAIL = {"to": "supplier@example.com", "subject": "Order 4711", "body": "Dear Ms Novak,\n\nplease send 200 units."}
 HOSTILE = {
@@ -43,12 +44,8 @@ async def live(page: Page) -> None:
 
 async def settled(request: uuid.UUID) -> dict[str, Any]:
     """The request's call once it is final."""
-    for _ in range(100):
-        row = await asyncio.to_thread(request_row, request)
-        if row["call_status"] in ("success", "error"):
-            return row
-        await asyncio.sleep(0.1)
-    raise AssertionError(row)
+    await eventually(lambda: request_row(request)["call_status"] in ("success", "error"))
+    return await asyncio.to_thread(request_row, request)
 
 
 # --- deciding --------------------------------------------------------------------------------------------------------

@@ -20,12 +20,11 @@ from psycopg.rows import dict_row
 from gateway.embedded.services import EmbeddedServices
 from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
+from tests.waiting import PATIENCE_SECONDS, until
 
 PACKAGE = Path(__file__).parent / "package"
 # The long suite is what `make faults` runs; the short one is part of `make test`.
 LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
-# Only there to end a test that would wait for ever; no test measures by it.
-PATIENCE_SECONDS = 60
 # Agents beside the tenants' default ones: what differs from those.
 AGENTS = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}}
 
@@ -156,14 +155,9 @@ class House:
         with psycopg.connect(self.superuser_url, autocommit=True) as connection:
             connection.execute(statement.encode(), values)
 
-    def wait_for(self, look: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
+    def wait_for(self, look: Callable[[], Any]) -> Any:
         """What `look` answers once it is true; the one place where a fault test waits."""
-        end = time.monotonic() + seconds
-        while not (found := look()):
-            if time.monotonic() > end:
-                raise TimeoutError(f"nothing after {seconds} s; {self.stack.log('worker')[-3000:]}")
-            time.sleep(0.05)
-        return found
+        return until(look, lambda: self.stack.log("worker")[-3000:])
 
     def run_of(self, key: str) -> dict[str, Any]:
         """The run that a request with that Idempotency-Key began; empty when there is none."""

@@ -9,6 +9,7 @@ from functools import partial
 
 from tests.faults.arrows import unanswered_commits
 from tests.faults.house import House
+from tests.waiting import PATIENCE_SECONDS
 
 # A fault may answer from when its recovery counts, as seconds since the epoch, where that is not its beginning.
 Fault = Callable[[House], float | None]
@@ -80,7 +81,7 @@ def _worker_stopped(house: House) -> None:
         house.stack.start("worker")
         time.sleep(house.lease_seconds + 4)
     sleeper.terminate()
-    sleeper.wait(20)
+    sleeper.wait(PATIENCE_SECONDS)
 
 
 def _two_sweepers(house: House) -> None:
@@ -94,7 +95,7 @@ def _two_sweepers(house: House) -> None:
         sender.send_task("gateway.sweep", expires=1)
         time.sleep(0.05)
     second.terminate()
-    second.wait(20)
+    second.wait(PATIENCE_SECONDS)
 
 
 def _messages_dropped(house: House) -> None:

@@ -9,8 +9,9 @@ from typing import Self
 
 from tests.faults.client import Client, Request
 from tests.faults.decisions import Humans
-from tests.faults.house import PATIENCE_SECONDS, House
+from tests.faults.house import House
 from tests.faults.remote import Remote
+from tests.waiting import PATIENCE_SECONDS
 
 WIDTH = 8
 # Between two chats of one client.

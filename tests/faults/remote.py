@@ -45,7 +45,7 @@ class Remote:
 
     def _answer(self, path: str) -> int:
         if path.startswith("/held/"):
-            self.gate.wait(60)
+            self.gate.wait()
         elif self._seconds:
             time.sleep(random.uniform(0, self._seconds))
         if path.startswith("/late/"):

@@ -11,6 +11,7 @@ from tests.faults.house import House
 from tests.faults.injections import PROCESSES
 from tests.faults.invariants import look
 from tests.faults.remote import Remote
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
 
@@ -46,7 +47,7 @@ def test_a_call_approved_while_no_worker_lives_runs_when_one_does(
     client, number = waiting
     house.stack.kill("worker")
     approval = Request(house, f"/api/v1/approvals/{number}/approve/", {}, person=house.people["carol"])
-    approval.join(20)
+    approval.join(PATIENCE_SECONDS)
     assert (approval.status, approval.body["status"]) == (200, "approved")
     assert remote.effects == {}
     house.stack.start("worker")
@@ -59,7 +60,7 @@ def test_what_valkey_forgets_between_decision_and_resumption_is_found(
     client, number = waiting
     house.stack.kill("worker")
     approval = Request(house, f"/api/v1/approvals/{number}/approve/", {}, person=house.people["carol"])
-    approval.join(20)
+    approval.join(PATIENCE_SECONDS)
     assert approval.status == 200
     house.valkey().flushall()
     house.stack.start("worker")
@@ -75,7 +76,7 @@ def test_of_twenty_decisions_that_race_through_a_kill_one_wins(
 
     def decide(person: str, verdict: str) -> None:
         url = f"{house.stack.url}/api/v1/approvals/{number}/{verdict}/"
-        with httpx.Client(headers=house.people[person].headers, timeout=30) as connection:
+        with httpx.Client(headers=house.people[person].headers) as connection:
             line.wait()
             answer = connection.post(url, json={})
             answers.append((verdict, answer.status_code, answer.json()))
@@ -93,7 +94,7 @@ def test_of_twenty_decisions_that_race_through_a_kill_one_wins(
     assert len(house.rows("SELECT FROM approval_decisions WHERE request_id = %s", number)) == 1
     house.restart("worker")
     assert house.end_of(client.key)["status"] == "completed"
-    client.join(30)
+    client.join(PATIENCE_SECONDS)
     [call] = house.calls_of(client.key)
     assert (call["status"], call["error_code"]) == {
         "approve": ("success", None),
@@ -105,14 +106,14 @@ def test_of_twenty_decisions_that_race_through_a_kill_one_wins(
 
 def _approved_once(house: House, remote: Remote, client: Client, number: str) -> None:
     approval = Request(house, f"/api/v1/approvals/{number}/approve/", {}, person=house.people["carol"])
-    approval.join(60)
+    approval.join(PATIENCE_SECONDS)
     assert (approval.status, approval.body["status"]) == (200, "approved")
     _ran_once(house, remote, client)
 
 
 def _ran_once(house: House, remote: Remote, client: Client) -> None:
     assert house.end_of(client.key)["status"] == "completed"
-    client.join(30)
+    client.join(PATIENCE_SECONDS)
     assert client.status == 200
     [call] = house.calls_of(client.key)
     assert (call["status"], call["attempt"]) == ("success", 1)

@@ -16,6 +16,7 @@ from tests.faults.client import Client, Request
 from tests.faults.decisions import Humans
 from tests.faults.house import LONG, House
 from tests.faults.remote import Remote
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
 
@@ -60,7 +61,7 @@ class Taken:
     def all_stuck(self) -> list[Stuck]:
         """Each of them, once it waits inside its COMMIT."""
         try:
-            self.house.wait_for(lambda: self.fates.keys() <= self.holds.stuck().keys(), 40)
+            self.house.wait_for(lambda: self.fates.keys() <= self.holds.stuck().keys())
         except TimeoutError:
             missing = self.fates.keys() - self.holds.stuck().keys()
             states = {
@@ -97,7 +98,7 @@ class Taken:
         self.remote.gate.set()
         for client, _, _ in self.clients:
             self.house.wait_for(partial(self._settled, client.key))
-            client.join(30)
+            client.join(PATIENCE_SECONDS)
         ended = {(case.name, fate): self._ending(client) for client, case, fate in self.clients}
         assert ended == {(case.name, fate): case.endings[fate] for _, case, fate in self.clients}
         assert invariants.look(self.house, self.remote, [client for client, _, _ in self.clients]).wrong() == []

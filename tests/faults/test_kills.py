@@ -8,6 +8,7 @@ import pytest
 from tests.faults.client import Client
 from tests.faults.house import House
 from tests.faults.remote import Remote
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
 
@@ -27,7 +28,7 @@ def test_a_worker_lost_inside_a_database_tool_costs_nothing(house: House) -> Non
 
 def test_a_worker_lost_after_an_effect_may_have_begun_is_never_retried(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_effect {{"url": "{remote.url}/held/effect"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     house.stack.kill("worker")
     remote.gate.set()
     house.stack.start("worker")
@@ -40,7 +41,7 @@ def test_a_worker_lost_after_an_effect_may_have_begun_is_never_retried(house: Ho
 
 def test_a_lookup_whose_worker_is_lost_is_made_again(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_lookup {{"url": "{remote.url}/held/look"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     house.stack.kill("worker")
     remote.gate.set()
     house.stack.start("worker")
@@ -51,7 +52,7 @@ def test_a_lookup_whose_worker_is_lost_is_made_again(house: House, remote: Remot
 
 def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_effect {{"url": "{remote.url}/held/late"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     house.send_signal("worker", signal.SIGSTOP)
     sleeper = house.stack.processes.pop("worker")
     house.stack.start("worker")
@@ -65,12 +66,12 @@ def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(house: House,
     assert house.calls_of(client.key) == [call]
     assert house.ledger_of(call["id"]) == ["proposed", "settled"]
     sleeper.kill()
-    sleeper.wait(10)
+    sleeper.wait(PATIENCE_SECONDS)
 
 
 def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_lookup {{"url": "{remote.url}/held/web"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     house.stack.kill("web")
     remote.gate.set()
     run = house.end_of(client.key)
@@ -79,7 +80,7 @@ def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(house: House,
     assert (call["status"], call["attempt"]) == ("success", 1)
     house.stack.start("web")
     house.stack.wait_ready()
-    client.join(20)
+    client.join(PATIENCE_SECONDS)
     assert (client.status, client.body["status"]) == (200, "completed")
     assert client.body["run_id"] == str(run["id"])
     assert client.body["content"] != ""
@@ -89,7 +90,7 @@ def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(house: House,
 
 def test_valkey_lost_with_everything_in_it_loses_no_call(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_lookup {{"url": "{remote.url}/held/redis"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     valkey = house.end_service("valkey")
     remote.gate.set()
     house.wait_for(lambda: _statuses(house, client) == ["success"])
@@ -103,7 +104,7 @@ def test_valkey_lost_with_everything_in_it_loses_no_call(house: House, remote: R
 
 def test_postgresql_lost_in_the_middle_of_a_call_keeps_what_was_committed(house: House, remote: Remote) -> None:
     client = Client(house, f'call: slow_effect {{"url": "{remote.url}/held/postgres"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     began = time.monotonic()
     house.end_service("postgres").restart()
     remote.gate.set()

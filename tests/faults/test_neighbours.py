@@ -11,13 +11,14 @@ from tests.faults.client import Client
 from tests.faults.decisions import Humans
 from tests.faults.house import House
 from tests.faults.remote import Remote
+from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
 
 
 def test_a_slow_database_tool_lets_no_other_lease_run_out(house: House, remote: Remote) -> None:
     beside = Client(house, f'call: slow_effect {{"url": "{remote.url}/held/beside"}}')
-    assert remote.reached.wait(20)
+    assert remote.reached.wait(PATIENCE_SECONDS)
     slow = Client(house, f'call: slow_note {{"title": "{beside.key}", "seconds": {house.lease_seconds * 2 + 2}}}')
     assert house.end_of(slow.key)["status"] == "completed"
     remote.gate.set()
@@ -51,7 +52,7 @@ def test_a_turn_that_is_committed_during_a_look_breaks_nothing(house: House, rem
             looker.join()
     assert [answer.status_code for answer in answers] == [200]
     assert house.end_of(key)["status"] == "completed"
-    client.join(20)
+    client.join(PATIENCE_SECONDS)
     assert client.status == 200
     assert [call["status"] for call in client.body["tool_calls"]] == ["success", "success"]
     assert remote.effects == {"/first": 1, "/second": 1}

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import time
 import uuid
-from collections.abc import Callable
 from typing import Any
 
 import psycopg
@@ -17,12 +15,12 @@ from tenants import scoping
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import until
 
 TABLES = (
     *("conversations", "messages", "runs", "turns", "run_requests", "continuations", "tool_calls", "ledger_entries"),
     *("approval_requests", "approval_decisions", "notes", "tasks"),
 )
-PATIENCE_SECONDS = 30
 FINAL = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -88,15 +86,6 @@ def ended(stack: Stack, person: Person, run_id: str) -> dict[str, Any]:
         return run if run["status"] in FINAL else None
 
     found: dict[str, Any] = until(look)
-    return found
-
-
-def until(look: Callable[[], Any]) -> Any:
-    """What `look` finds at last."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not (found := look()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
     return found
 
 

@@ -18,6 +18,7 @@ from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant
 from tests.stack import ROOT, free_port
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +95,7 @@ async def test_what_cannot_be_measured_is_not_a_number(people: Cast, monkeypatch
     await redis.close()
     monkeypatch.setattr(settings, "DATABASE_URLS", away)
     monkeypatch.setattr(settings, "REDIS_URL", f"redis://{nowhere}/0")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         figures = await _figures()
     assert set(figures) == {"unsealed_entries", "unsealed_age_seconds", "log_size", "sealing_refused"}
     assert all(math.isnan(value) for value in figures.values())

@@ -141,7 +141,7 @@ def _decide(stack: Stack, tenant: Cast, request: uuid.UUID, verdict: str) -> Non
 
 def test_a_run_that_was_cancelled_while_it_waited_replays_to_its_end(stack: Stack, tenant: Cast) -> None:
     body = _said(stack, tenant, f"{NOTE}\n{MAIL}", 202)
-    httpx.post(f"{stack.url}/api/v1/runs/{body['run_id']}/cancel", headers=tenant.alice.headers, timeout=30)
+    httpx.post(f"{stack.url}/api/v1/runs/{body['run_id']}/cancel", headers=tenant.alice.headers)
     found = intact(tenant, body["run_id"])
     assert found.view is not None and found.view.row["status"] == "cancelled"
 
@@ -208,7 +208,7 @@ def test_an_erased_call_stops_the_replay_and_is_no_difference(stack: Stack, tena
 def test_of_a_deleted_conversation_the_calls_are_checked(stack: Stack, tenant: Cast) -> None:
     body = _said(stack, tenant, NOTE)
     url = f"{stack.url}/api/v1/conversations/{body['conversation_id']}/"
-    assert httpx.delete(url, headers=tenant.alice.headers, timeout=30).status_code == 204
+    assert httpx.delete(url, headers=tenant.alice.headers).status_code == 204
     found = replayed(body["run_id"])
     assert found.stopped == "the run was deleted with its conversation; its calls are all that is left"
     assert (found.differences, sum(found.fits.values())) == ([], 2)

@@ -7,6 +7,7 @@ from gateway import runs
 from gateway.chats import ChatRequest
 from gateway.waits import waits
 from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 from tools import hints, redis
 
 
@@ -35,7 +36,7 @@ async def test_only_the_runs_own_waiters_are_woken() -> None:
 async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
     view = await runs.begin(tenant.alice.principal, ChatRequest("hello"))
     await runs.until_rest(tenant.alice.scope, view)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as woken:
             await woken.wait()
 
@@ -48,7 +49,7 @@ async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None
         for _ in range(switches):
             await asyncio.sleep(0)
         task.cancel()
-        _, still = await asyncio.wait([task], timeout=0.5)
+        _, still = await asyncio.wait([task], timeout=PATIENCE_SECONDS)
         if still:
             late.append(switches)
             task.cancel()

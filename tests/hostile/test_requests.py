@@ -87,7 +87,7 @@ def test_a_body_that_makes_no_sense_is_refused(
     stack: Stack, tenant: Cast, path: dict[str, str], body: bytes, status: int, code: str
 ) -> None:
     headers = tenant.alice.headers | path | {"Content-Type": "application/json"}
-    answer = httpx.post(f"{stack.url}/api/v1/chat", content=body, headers=headers, timeout=30)
+    answer = httpx.post(f"{stack.url}/api/v1/chat", content=body, headers=headers)
     _is_problem(answer, status, code)
     _no_run(tenant)
 
@@ -107,7 +107,7 @@ def test_the_content_type_decides_nothing_that_the_body_does_not(
     stack: Stack, tenant: Cast, path: dict[str, str], kind: str | None
 ) -> None:
     headers = tenant.alice.headers | path | ({"Content-Type": kind} if kind else {})
-    answer = httpx.post(f"{stack.url}/api/v1/chat", content=b'{"content": "hello"}', headers=headers, timeout=30)
+    answer = httpx.post(f"{stack.url}/api/v1/chat", content=b'{"content": "hello"}', headers=headers)
     assert answer.status_code in (200, 415), answer.text
 
 
@@ -196,7 +196,7 @@ def test_a_last_event_id_of_nobodys_is_answered_with_a_stream(stack: Stack, tena
 
 
 def test_a_request_cut_off_in_its_body_leaves_nothing(stack: Stack, tenant: Cast) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", stack.port)
     connection.putrequest("POST", "/api/v1/chat")
     for name, value in (tenant.alice.headers | {"Content-Length": "1000"}).items():
         connection.putheader(name, value)
@@ -215,7 +215,7 @@ def test_a_body_sent_in_chunks_is_taken_and_bounded(stack: Stack, tenant: Cast) 
         yield b'"}'
 
     url = f"{stack.url}/api/v1/chat"
-    small = httpx.post(url, content=chunks(1), headers=tenant.alice.headers, timeout=30)
+    small = httpx.post(url, content=chunks(1), headers=tenant.alice.headers)
     assert small.status_code in (200, 415), small.text
-    large = httpx.post(url, content=chunks(5 * 1024), headers=tenant.alice.headers, timeout=30)
+    large = httpx.post(url, content=chunks(5 * 1024), headers=tenant.alice.headers)
     _is_problem(large, 413, "content_too_large")

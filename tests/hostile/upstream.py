@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 OPENAI_KEY = "sk-live-6f1c0d93be2a47f58d1e"
 ANTHROPIC_KEY = "sk-ant-live-94a7c1d20b8e4c63"
@@ -61,7 +62,7 @@ class Script:
 
     def wait(self) -> None:
         """Return when the model has been asked."""
-        assert self.arrived.wait(30), "the provider was never asked"
+        assert self.arrived.wait(PATIENCE_SECONDS), "the provider was never asked"
 
 
 class Upstream:
@@ -108,7 +109,7 @@ class Upstream:
         script.arrived.set()
         reply = script.replies[min(number, len(script.replies) - 1)]
         if reply.gate is not None:
-            reply.gate.wait(60)
+            reply.gate.wait()
         try:
             _send(request, reply)
         except (BrokenPipeError, ConnectionResetError):
@@ -133,7 +134,7 @@ def _send(request: BaseHTTPRequestHandler, reply: Reply) -> None:
     request.end_headers()
     for index, piece in enumerate(reply.pieces):
         if index and reply.between is not None:
-            reply.between.wait(60)
+            reply.between.wait()
         request.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         request.wfile.flush()
     if reply.cut:

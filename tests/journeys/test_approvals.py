@@ -22,20 +22,12 @@ from tests.api.sse import Event, live, parse
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS, until
 from tools import redis as shared_redis
 from tools.models import Grant, ToolSetting
 
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hi Bob"}'
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
-PATIENCE_SECONDS = 30
-
-
-def _until(look: Callable[[], Any]) -> Any:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not (found := look()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
-    return found
 
 
 def _held(stack: Stack, person: Person, content: str = MAIL, **more: Any) -> dict[str, Any]:
@@ -51,7 +43,7 @@ def _approval(body: dict[str, Any]) -> str:
 
 def _decide(stack: Stack, person: Person, approval: str, verdict: str, **body: Any) -> httpx.Response:
     url = f"{stack.url}/api/v1/approvals/{approval}/{verdict}/"
-    return httpx.post(url, json=body, headers=person.headers, timeout=30)
+    return httpx.post(url, json=body, headers=person.headers)
 
 
 def _ended(stack: Stack, person: Person, body: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +51,7 @@ def _ended(stack: Stack, person: Person, body: dict[str, Any]) -> dict[str, Any]
         run = stack.get(person, f"/api/v1/runs/{body['run_id']}").json()
         return run if run["status"] in ("completed", "incomplete", "failed", "cancelled") else None
 
-    found: dict[str, Any] = _until(look)
+    found: dict[str, Any] = until(look)
     return found
 
 
@@ -116,7 +108,7 @@ def test_the_other_calls_of_the_turn_go_on_and_the_model_is_asked_once_all_are_f
         run = stack.get(tenant.alice, f"/api/v1/runs/{body['run_id']}").json()
         return run["status"] == "requires_action" and run["tool_calls"][3]["status"] == "success" and run
 
-    waiting = _until(one_left)
+    waiting = until(one_left)
     assert [each["id"] for each in waiting["required_action"]["approvals"]] == [first]
     assert waiting["usage"]["turns"] == 1
     _decide(stack, tenant.olga, first, "deny")
@@ -129,8 +121,8 @@ def test_a_client_may_wait_for_the_decision(stack: Stack, tenant: Cast) -> None:
     answers: list[httpx.Response] = []
     asking = threading.Thread(target=lambda: answers.append(stack.chat(tenant.alice, MAIL, wait=30)))
     asking.start()
-    found = _until(lambda: rows("SELECT id FROM approval_requests WHERE tenant_id = %(id)s", id=tenant.id))
-    _until(
+    found = until(lambda: rows("SELECT id FROM approval_requests WHERE tenant_id = %(id)s", id=tenant.id))
+    until(
         lambda: rows("SELECT 1 AS it FROM runs WHERE tenant_id = %(id)s AND status = 'requires_action'", id=tenant.id)
     )
     assert answers == []
@@ -154,7 +146,7 @@ def test_a_stream_ends_after_requires_action_and_goes_on_at_events(stack: Stack,
     assert last.data["status"] == "requires_action"
     path = f"{stack.url}/api/v1/runs/{last.data['run_id']}/events"
     headers = tenant.alice.headers | {"Last-Event-ID": last.id}
-    with httpx.stream("GET", path, headers=headers, timeout=60) as response:
+    with httpx.stream("GET", path, headers=headers) as response:
         following = live(response)
         _decide(stack, tenant.carol, _approval(last.data), "approve")
         rest = [event for event in following if not isinstance(event, str)]
@@ -174,7 +166,7 @@ def test_a_stream_that_waits_goes_on_by_itself(stack: Stack, tenant: Cast) -> No
     body = {"content": MAIL, "stream": True, "wait": 60}
     seen: list[str] = []
     url = f"{stack.url}/api/v1/chat"
-    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers, timeout=60) as response:
+    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers) as response:
         for event in live(response):
             if isinstance(event, str):
                 continue
@@ -228,7 +220,7 @@ def test_an_agent_may_end_its_runs_when_a_call_is_not_approved(stack: Stack, ten
 def test_cancelling_the_run_cancels_what_it_waits_for(stack: Stack, tenant: Cast) -> None:
     body = _held(stack, tenant.alice)
     url = f"{stack.url}/api/v1/runs/{body['run_id']}/cancel"
-    cancelled = httpx.post(url, headers=tenant.alice.headers, timeout=30).json()
+    cancelled = httpx.post(url, headers=tenant.alice.headers).json()
     assert (cancelled["status"], cancelled["tool_calls"][0]["error"]["code"]) == ("cancelled", "cancelled")
     assert _decide(stack, tenant.carol, _approval(body), "approve").status_code == 409
 
@@ -297,7 +289,7 @@ def test_all_gates_run_again_when_the_call_goes_on(
     with _run_held(body["run_id"]):
         assert _decide(stack, tenant.carol, _approval(body), "approve").status_code == 200
         change(tenant)
-    _until(lambda: rows("SELECT 1 AS it FROM runs WHERE id = %(id)s AND status = 'completed'", id=body["run_id"]))
+    until(lambda: rows("SELECT 1 AS it FROM runs WHERE id = %(id)s AND status = 'completed'", id=body["run_id"]))
     call = rows("SELECT * FROM tool_calls WHERE run_id = %(id)s", id=body["run_id"])[0]
     assert (call["status"], call["error_code"], call["started_at"]) == ("error", code, None)
     assert [(answer["gate"], answer["ok"]) for answer in call["resumed_decision"]][-1] == (gate, False)

@@ -99,7 +99,7 @@ def test_ones_own_run_leaves_no_trace(stack: Stack, tenant: Cast) -> None:
 def test_a_deleted_conversations_run_is_shown_from_its_calls(stack: Stack, tenant: Cast) -> None:
     body = _said(stack, tenant.alice, RUN)
     url = f"{stack.url}/api/v1/conversations/{body['conversation_id']}/"
-    assert httpx.delete(url, headers=tenant.alice.headers, timeout=30).status_code == 204
+    assert httpx.delete(url, headers=tenant.alice.headers).status_code == 204
     page = _page(tenant.alice, body["run_id"])
     model = ", the model's answer"
     assert _lines(page) == [f"Turn 1{model}", "save_note", "list_tasks", f"Turn 2{model}", "rm_rf"]

@@ -1,7 +1,6 @@
 """Hidden managed rounds are put back into what a stateless client sends, where they belong and nowhere else."""
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.database import rows
 from tests.hostile.upstream import Upstream, completion
 from tests.people import Cast, Person
 from tests.surfaces.test_ownership import ROME, TASKS, WEATHER
+from tests.waiting import until
 
 Client = Callable[[Person], openai.OpenAI]
 
@@ -100,7 +100,7 @@ def test_a_pending_approval_is_a_finished_answer_and_its_result_is_in_the_next_t
     assert told["error"]["code"] == "approval_pending"
 
     url = f"{upstream.stack.url}/api/v1/approvals/{approval}/approve/"
-    assert httpx.post(url, json={}, headers=tenant.carol.headers, timeout=30).status_code == 200
+    assert httpx.post(url, json={}, headers=tenant.carol.headers).status_code == 200
     _until_over(answer.toolgate["run_id"])
     _ask(client(tenant.alice), transcript)
     assert json.loads(_shown(script, 2)[2][1])["ok"] is True
@@ -118,7 +118,4 @@ def test_the_notice_speaks_of_what_waits_only(upstream: Upstream, client: Client
 
 
 def _until_over(run_id: str) -> None:
-    end = time.monotonic() + 30
-    while not rows("SELECT 1 AS it FROM runs WHERE id = %(id)s AND status = 'completed'", id=run_id):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: rows("SELECT 1 AS it FROM runs WHERE id = %(id)s AND status = 'completed'", id=run_id))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, streamed
 from tests.people import Cast, Person
 from tests.surfaces.test_responses import ask, kinds, shown
+from tests.waiting import until
 from tools.models import ToolSetting
 
 Client = Callable[[Person], openai.OpenAI]
@@ -32,7 +32,7 @@ def said(request: Any, yes: bool, **more: Any) -> Any:
 
 def decide(upstream: Upstream, person: Person, request: Any, verdict: str = "approve") -> None:
     url = f"{upstream.stack.url}/api/v1/approvals/{approval_of(request)}/{verdict}/"
-    answer = httpx.post(url, json={}, headers=person.headers, timeout=30)
+    answer = httpx.post(url, json={}, headers=person.headers)
     assert answer.status_code == 200, answer.text
 
 
@@ -232,8 +232,5 @@ def test_an_answer_waits_until_the_approved_call_has_run(upstream: Upstream, cli
 
 
 def _until_running(response: Any) -> None:
-    end = time.monotonic() + 30
     query = "SELECT 1 AS it FROM tool_calls WHERE run_id = %(id)s AND status IN ('claimed', 'running')"
-    while not rows(query, id=response.toolgate["run_id"]):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: rows(query, id=response.toolgate["run_id"]))

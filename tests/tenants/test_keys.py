@@ -27,7 +27,7 @@ def _ask(stack: Stack, key: str, route: Route) -> httpx.Response:
     method, path, more = route
     headers = {"Authorization": f"Bearer {key}"} | more
     body = {"content": "hello"} if method == "POST" else None
-    return httpx.request(method, stack.url + path, headers=headers, json=body, timeout=30)
+    return httpx.request(method, stack.url + path, headers=headers, json=body)
 
 
 def _make(person: Person, **more: object) -> tuple[ApiKey, str]:

@@ -2,12 +2,12 @@ import asyncio
 import gzip
 import ipaddress
 import socket
-import time
 
 import pytest
 from aiohttp import web
 from django.test import override_settings
 
+from tests.waiting import PATIENCE_SECONDS
 from tools import egress
 from tools.egress import EgressRefused, Unanswered, check
 
@@ -139,7 +139,7 @@ async def places():
         await runner.cleanup()
 
 
-def get(url, seconds=5.0, most=1024):
+def get(url, seconds=PATIENCE_SECONDS, most=1024):
     return egress.request("GET", url, connect_seconds=seconds, seconds=seconds, most=most)
 
 
@@ -246,7 +246,7 @@ async def test_a_body_that_nobody_wants_is_not_waited_for(places):
         return response
 
     places[0].answer = drips
-    answer = await get(f"http://{OUTSIDE}:{places[0].port}/", seconds=30.0, most=0)
+    answer = await get(f"http://{OUTSIDE}:{places[0].port}/", seconds=PATIENCE_SECONDS, most=0)
     assert (answer.status, answer.body) == (200, b"")
 
 
@@ -256,10 +256,9 @@ async def test_a_place_that_hangs_costs_the_given_time(places):
         return web.Response()
 
     places[0].answer = hangs
-    began = time.monotonic()
     with pytest.raises(Unanswered, match="did not answer in time"):
         await get(f"http://{OUTSIDE}:{places[0].port}/", seconds=0.5)
-    assert time.monotonic() - began < 5
+    assert not places[0].released.is_set()
 
 
 async def test_endless_headers_are_refused():
@@ -272,7 +271,7 @@ async def test_endless_headers_are_refused():
     server = await asyncio.start_server(talk, OUTSIDE, 0)
     url = f"http://{OUTSIDE}:{server.sockets[0].getsockname()[1]}/"
     with override_settings(TOOLGATE_EGRESS_ALLOW=ALLOWED), pytest.raises(Unanswered, match="could not be reached"):
-        await get(url, seconds=30.0)
+        await get(url, seconds=PATIENCE_SECONDS)
     server.close()
 
 

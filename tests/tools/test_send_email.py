@@ -7,6 +7,7 @@ import ssl
 import uuid
 from email import policy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
@@ -14,6 +15,8 @@ from django.test import override_settings
 
 from tests.smtp import MailServer
 from tests.tools.context import context
+from tests.waiting import PATIENCE_SECONDS
+from tools import mail
 from tools.builtin.send_email import SendEmail
 from tools.errors import ToolExecutionError, ToolTimeout, ToolValidationError
 from tools.interface import Artifact
@@ -33,7 +36,7 @@ def mail_server(tls=None, **more):
         yield server
 
 
-async def send(seconds=5.0, **changed):
+async def send(seconds=PATIENCE_SECONDS, **changed):
     return await SendEmail().execute(MAIL | changed, context(call_id=CALL, seconds=seconds))
 
 
@@ -78,6 +81,14 @@ async def test_it_logs_in_as_the_operator_configured():
     assert server.verbs[:4] == ["CONNECT", "EHLO", "AUTH", "MAIL"]
 
 
+async def test_the_time_that_the_tool_is_given_ends_it():
+    with mail_server() as server:
+        server.hang = "CONNECT"
+        with pytest.raises(ToolTimeout, match=r"did not answer within 0\.2 seconds; the e-mail was not sent"):
+            await send(seconds=0.7)
+    assert server.received == []
+
+
 async def test_an_email_that_is_kept_is_sent_even_if_the_server_never_says_goodbye():
     with mail_server() as server:
         server.hang = "QUIT"
@@ -108,23 +119,43 @@ async def test_a_refusal_is_told_by_its_code(verb, said, kind, words):
     assert not any(secret in caught.value.message for secret in ("internal", PASSWORD, "127.0.0.1", "bob"))
 
 
-async def test_a_server_that_hangs_before_the_email_ends_and_nothing_is_sent():
+@pytest.fixture
+def time_is_over(monkeypatch):
+    """`time_is_over()` lets the time of the e-mail that is being sent run out now."""
+    limits = []
+    unlimited = asyncio.timeout
+
+    def timeout(seconds):
+        limits.append(unlimited(seconds))
+        return limits[-1]
+
+    monkeypatch.setattr(mail, "asyncio", SimpleNamespace(**vars(asyncio) | {"timeout": timeout}))
+    return lambda: limits[-1].reschedule(asyncio.get_running_loop().time())
+
+
+async def test_a_server_that_hangs_before_the_email_ends_and_nothing_is_sent(time_is_over):
     with mail_server() as server:
         server.hang = "CONNECT"
+        sending = asyncio.create_task(send(seconds=60.5))
+        assert await asyncio.to_thread(server.reached.wait, PATIENCE_SECONDS)
+        time_is_over()
         with pytest.raises(ToolTimeout) as caught:
-            await send(seconds=1.0)
+            await sending
         server.released.set()
-        assert await asyncio.to_thread(server.left.wait, 30)
-    assert caught.value.message == "The mail server did not answer within 0.5 seconds; the e-mail was not sent."
+        assert await asyncio.to_thread(server.left.wait, PATIENCE_SECONDS)
+    assert caught.value.message == "The mail server did not answer within 60.0 seconds; the e-mail was not sent."
     assert server.received == []
     assert "MAIL" not in server.verbs
 
 
-async def test_a_server_that_hangs_with_the_email_leaves_it_open_whether_it_was_sent():
+async def test_a_server_that_hangs_with_the_email_leaves_it_open_whether_it_was_sent(time_is_over):
     with mail_server() as server:
         server.hang = "."
+        sending = asyncio.create_task(send())
+        assert await asyncio.to_thread(server.reached.wait, PATIENCE_SECONDS)
+        time_is_over()
         with pytest.raises(ToolTimeout) as caught:
-            await send(seconds=1.0)
+            await sending
         assert len(server.received) == 1
     assert "may or may not have been sent" in caught.value.message
 
@@ -132,13 +163,13 @@ async def test_a_server_that_hangs_with_the_email_leaves_it_open_whether_it_was_
 async def test_an_email_that_was_given_up_before_it_left_never_leaves():
     with mail_server() as server:
         server.hang = "CONNECT"
-        sending = asyncio.create_task(send(seconds=30.0))
-        assert await asyncio.to_thread(server.reached.wait, 30)
+        sending = asyncio.create_task(send())
+        assert await asyncio.to_thread(server.reached.wait, PATIENCE_SECONDS)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending
         server.released.set()
-        assert await asyncio.to_thread(server.left.wait, 30)
+        assert await asyncio.to_thread(server.left.wait, PATIENCE_SECONDS)
     assert server.received == []
     assert server.verbs == ["CONNECT", "QUIT"]
 

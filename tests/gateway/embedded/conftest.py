@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from gateway.embedded.processes import command_line, wait_until
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
 PEOPLE = {"demo": {"alice": {"password": "secret of alice", "api_key": "tg_alice"}}}
 SEEDS = f"print({json.dumps(json.dumps({'tenants': PEOPLE}))})"
-PATIENCE = 60.0
+PATIENCE = PATIENCE_SECONDS
 
 
 class Running:

@@ -192,7 +192,7 @@ def test_a_postmaster_that_outlived_its_supervisor_is_ended_and_its_rows_are_kep
 
     with EmbeddedServices(tmp_path, durable=False, valkey=False) as second:
         assert value(second.database_owner_url, "SELECT count(*) FROM kept") == 1
-        assert orphan.wait(10) is not None
+        assert orphan.wait(PATIENCE) is not None
 
 
 @linux

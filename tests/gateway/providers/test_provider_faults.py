@@ -22,7 +22,9 @@ from gateway.providers.openai import OpenAIProvider
 from gateway.providers.upstream import FellSilent, limited
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider, events
+from tests.waiting import PATIENCE_SECONDS
 
+# For a provider that is meant to be silent; any other is waited for.
 SILENT_SECONDS = 0.3
 OPENAI_TEXT = {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}
 ANTHROPIC_TEXT = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hel"}}
@@ -32,15 +34,24 @@ TEXT = {"openai": OPENAI_TEXT, "anthropic": ANTHROPIC_TEXT, "gemini": GEMINI_TEX
 
 @pytest.fixture(params=["openai", "anthropic", "gemini"])
 async def provider(request: pytest.FixtureRequest, fake: FakeProvider) -> AsyncIterator[Provider]:
-    made: OpenAIProvider | AnthropicProvider | GeminiProvider
-    if request.param == "openai":
-        made = OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=SILENT_SECONDS)
-    elif request.param == "anthropic":
-        made = AnthropicProvider(KEY, fake.url, silent_seconds=SILENT_SECONDS)
-    else:
-        made = GeminiProvider(KEY, fake.url, silent_seconds=SILENT_SECONDS)
+    made = adapter(request.param, fake, PATIENCE_SECONDS)
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def hasty(provider: Provider, fake: FakeProvider) -> AsyncIterator[Provider]:
+    """The same, which waits for SILENT_SECONDS only."""
+    made = adapter(provider.name, fake, SILENT_SECONDS)
+    yield made
+    await made.close()
+
+
+def adapter(name: str, fake: FakeProvider, seconds: float) -> OpenAIProvider | AnthropicProvider | GeminiProvider:
+    if name == "openai":
+        return OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=seconds)
+    made = AnthropicProvider if name == "anthropic" else GeminiProvider
+    return made(KEY, fake.url, silent_seconds=seconds)
 
 
 @pytest.fixture(params=[None, lambda text: None], ids=["whole", "streamed"])
@@ -214,18 +225,18 @@ async def test_a_chunk_that_is_no_json_is_garbled(fake: FakeProvider, provider: 
 
 
 async def test_a_provider_that_never_answers_is_unavailable(
-    fake: FakeProvider, provider: Provider, on_text: OnText | None
+    fake: FakeProvider, hasty: Provider, on_text: OnText | None
 ) -> None:
     fake.silent()
-    error = await failure(provider, on_text)
+    error = await failure(hasty, on_text)
     assert type(error) is ProviderUnavailable
-    assert str(error) == f"{provider.name} did not answer in time."
+    assert str(error) == f"{hasty.name} did not answer in time."
 
 
-async def test_a_stream_that_falls_silent_is_unavailable(fake: FakeProvider, provider: Provider) -> None:
-    fake.stream(begun(provider), hang=True)
-    error = await failure(provider, lambda text: None)
-    assert str(error) == f"{provider.name} did not answer in time."
+async def test_a_stream_that_falls_silent_is_unavailable(fake: FakeProvider, hasty: Provider) -> None:
+    fake.stream(begun(hasty), hang=True)
+    error = await failure(hasty, lambda text: None)
+    assert str(error) == f"{hasty.name} did not answer in time."
 
 
 @pytest.mark.parametrize("made", [OpenAIProvider, AnthropicProvider, GeminiProvider])
