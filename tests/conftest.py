@@ -4,6 +4,7 @@ The controller starts one embedded PostgreSQL and migrates one database; every p
 Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from another's.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -68,6 +69,9 @@ def _started(config: pytest.Config, **wanted: bool) -> EmbeddedServices:
 
 
 def _migrated(config: pytest.Config) -> dict[str, str]:
+    if given := os.environ.get("TEST_ADDRESSES"):
+        # `python -m tests.mutations` has a database of its own.
+        return dict(json.loads(given))
     services = _started(config, valkey=False)
     addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(services.directory.path / "toolgate")}
     for command in ("setup_database", "migrate"):

@@ -1,0 +1,168 @@
+"""What is broken, how, and which tests are asked whether they notice."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One guarantee that is broken: `old` becomes `new` in a file of the source, or `sql` runs in the database."""
+
+    name: str
+    tests: tuple[str, ...]
+    file: str = ""
+    old: str = ""
+    new: str = ""
+    sql: str = ""
+
+
+def _open_policy(table: str) -> str:
+    return f"DROP POLICY app ON {table}; CREATE POLICY app ON {table} TO toolgate_app USING (true) WITH CHECK (true)"
+
+
+WALLS = ("tests/tenants/test_catalogue.py", "tests/tenants/test_walls.py")
+RECORDER = ("tests/audit/test_recorder.py",)
+DECIDING = ("tests/approvals/test_deciding.py",)
+GATES = ("tests/approvals/test_gates.py", "tests/tools/test_tiers.py", "tests/hostile/test_model_calls.py")
+
+MUTATIONS = (
+    # --- another tenant ---------------------------------------------------------------------------------------------
+    Mutation("row security of notes is not forced", WALLS, sql="ALTER TABLE notes NO FORCE ROW LEVEL SECURITY"),
+    Mutation("row security of notes is off", WALLS, sql="ALTER TABLE notes DISABLE ROW LEVEL SECURITY"),
+    Mutation("the policy of notes lets everything through", WALLS[1:], sql=_open_policy("notes")),
+    Mutation("the policy of tool_calls lets everything through", WALLS[1:], sql=_open_policy("tool_calls")),
+    Mutation("the policy of runs lets everything through", WALLS[1:], sql=_open_policy("runs")),
+    Mutation("the policy of approval_requests lets everything through",
+             ("tests/approvals/test_reading.py", "tests/approvals/test_deciding.py"),
+             sql=_open_policy("approval_requests")),
+    Mutation("personal rows are hidden by tenant only", WALLS[1:],
+             sql="DROP POLICY app ON conversations; CREATE POLICY app ON conversations TO toolgate_app"
+                 " USING (tenant_id = (SELECT nullif(current_setting('toolgate.tenant', true), '')::uuid))"),
+    Mutation("a message's conversation may be another tenant's", WALLS[1:],
+             sql="ALTER TABLE messages DROP CONSTRAINT messages_conversation_id_same_tenant;"
+                 " ALTER TABLE messages DROP CONSTRAINT messages_run_id_same_tenant"),
+    Mutation("a worker runs calls within whatever tenant the row says", WALLS[1:], "tools/execution.py",
+             "    async with transaction(scope) as connection:\n        call = await recorder.claim(",
+             "    found = await scoping.fetch(\n"
+             '        "SELECT tenant_id, user_id FROM tool_calls WHERE id = %s", [call_id], login="system")\n'
+             "    async with transaction(Scope(**found[0])) as connection:\n        call = await recorder.claim("),
+    Mutation("a tool's cache is everybody's", ("tests/tools/test_cache.py",), "tools/cache.py",
+             'return f"{_PREFIX}:{self._tenant_id}:{key}"', 'return f"{_PREFIX}:{key}"'),
+    # --- a user -----------------------------------------------------------------------------------------------------
+    Mutation("members read everybody's calls", ("tests/pages/test_history.py", "tests/api/test_history.py"),
+             "tenants/principal.py", 'return self.role in {"auditor", "owner"}', "return True"),
+    Mutation("a key keeps scopes that its role lost", ("tests/tenants/test_keys.py",), "tenants/principal.py",
+             "return allowed if narrowed is None else allowed & frozenset(narrowed)",
+             "return allowed if narrowed is None else frozenset(narrowed)"),
+    Mutation("a view's scope is not asked for", ("tests/tenants/test_keys.py", "tests/approvals/test_reading.py"),
+             "tenants/permissions.py", "return view.scope in principal.scopes", "return True"),
+    Mutation("a revoked key opens", ("tests/tenants/test_keys.py",),
+             sql="""DO $$ BEGIN EXECUTE replace(pg_get_functiondef('authenticate_key'::regproc),
+                    'k.revoked_at IS NULL', 'true'); END $$"""),
+    Mutation("an expired key opens", ("tests/tenants/test_keys.py",),
+             sql="""DO $$ BEGIN EXECUTE replace(pg_get_functiondef('authenticate_key'::regproc),
+                    'k.expires_at > now()', 'true'); END $$"""),
+    Mutation("keys are kept as they are", ("tests/hostile/test_text.py", "tests/tenants/test_keys.py"),
+             "tenants/keys.py", 'return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()',
+             'return key.encode("utf-8", "surrogatepass")'),
+    Mutation("a session needs no CSRF token", ("tests/tenants/test_sessions.py",), "tenants/authentication.py",
+             "        self.enforce_csrf(request._request)  # type: ignore[arg-type]\n", ""),
+    Mutation("log-ins are not counted", ("tests/pages/test_log_in.py",), "tenants/pages.py",
+             "rate=settings.LOGIN_ATTEMPTS, increment=True)", "rate=settings.LOGIN_ATTEMPTS, increment=False)"),
+    # --- the model --------------------------------------------------------------------------------------------------
+    Mutation("the gate allowlist is skipped", GATES, "approvals/gates.py",
+             "    return (\n        gates.allowlist,\n        gates.arguments,",
+             "    return (\n        gates.arguments,"),
+    Mutation("the gate schema is skipped", ("tests/hostile/test_model_arguments.py",), "approvals/gates.py",
+             "        gates.arguments,\n        gates.permission,\n        denying", "        gates.permission,\n        denying"),
+    Mutation("the gate permission is skipped", ("tests/tools/test_tiers.py", "tests/api/test_tools.py"),
+             "approvals/gates.py", "        gates.permission,\n        denying(rules, effort),", "        denying(rules, effort),"),
+    Mutation("the gate policy is skipped", ("tests/approvals/test_rules_chat.py",), "approvals/gates.py",
+             "        denying(rules, effort),\n", ""),
+    Mutation("the gate rate_limit is skipped", ("tests/hostile/test_limits.py",), "approvals/gates.py",
+             "        gates.rate_limit,\n        approving", "        approving"),
+    Mutation("the gate approval is skipped", ("tests/journeys/test_approvals.py",), "approvals/gates.py",
+             "        approving(rules, effort),\n", ""),
+    Mutation("gates are not passed again on resumption", ("tests/journeys/test_approvals.py",), "approvals/gates.py",
+             "return (gates.allowlist, binding(request), gates.arguments, gates.permission, denies, gates.rate_limit)",
+             "return (gates.allowlist, gates.arguments, gates.rate_limit)"),
+    Mutation("a rule that cannot be decided does not deny",
+             ("tests/approvals/test_rules.py", "tests/approvals/test_rules_chat.py"), "approvals/gates.py",
+             "if matches is not False:", "if matches:"),
+    Mutation("without Redis what changes things goes on", ("tests/hostile/test_limits.py",), "tools/gates.py",
+             "if policy.tier(tool) is Tier.READ_ONLY:", "if True:"),
+    Mutation("a key may be twice in an object", ("tests/tools/test_arguments.py", "tests/hostile/test_model_arguments.py"),
+             "tools/arguments.py", "object_pairs_hook=_object, ", ""),
+    # --- approvals --------------------------------------------------------------------------------------------------
+    Mutation("one's own request may be approved", DECIDING, "approvals/decisions.py",
+             '        if request["user_id"] == decider.user_id:\n            raise OwnRequest\n', ""),
+    Mutation("one person approves twice", DECIDING, "approvals/decisions.py",
+             "        if decider.user_id in approvers:\n            raise AlreadyVoted\n", ""),
+    Mutation("one of two approvals is enough", DECIDING, "approvals/decisions.py",
+             'request["approvals_needed"]:', '1:'),
+    Mutation("members decide", DECIDING, "approvals/decisions.py",
+             'if member is None or "approvals:decide" not in SCOPES[member["role"]]:', "if member is None:"),
+    Mutation("an approval is used twice", ("tests/journeys/test_approvals.py", "tests/approvals/test_deciding.py"),
+             "approvals/requests.py", "WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING *",
+             "WHERE id = %s AND status = 'approved' RETURNING *"),
+    Mutation("decided requests may be rewritten", DECIDING, sql="DROP TRIGGER guard ON approval_requests"),
+    Mutation("a decision is not in the ledger", ("tests/journeys/test_approvals.py", "tests/approvals/test_deciding.py"),
+             "audit/recorder.py", "    await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.decided(decision), decision[\"id\"]))",
+             "    return"),
+    # --- once and in the record -------------------------------------------------------------------------------------
+    Mutation("start does not compare the fence", RECORDER, "audit/recorder.py",
+             "WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at",
+             "WHERE id = %s AND status = 'claimed' AND fence >= %s RETURNING started_at"),
+    Mutation("settle does not compare the fence", RECORDER, "audit/recorder.py",
+             "WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s",
+             "WHERE id = %(id)s AND status = ANY(%(from)s)"),
+    Mutation("requeue does not compare the fence", RECORDER, "audit/recorder.py",
+             "WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id",
+             "WHERE id = %s AND status IN ('claimed', 'running') AND fence >= %s RETURNING id"),
+    Mutation("resume does not compare the status", RECORDER, "audit/recorder.py",
+             "    UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s\n"
+             "    WHERE id = %s AND status = 'awaiting_approval' RETURNING id",
+             "    UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s\n"
+             "    WHERE id = %s RETURNING id"),
+    Mutation("edit does not compare the status", RECORDER, "audit/recorder.py",
+             "approved_params_hash = %s\n    WHERE id = %s AND status = 'awaiting_approval' RETURNING id",
+             "approved_params_hash = %s\n    WHERE id = %s RETURNING id"),
+    Mutation("refuse ends calls that do not wait", RECORDER, "audit/recorder.py",
+             'outcome, [Status.AWAITING_APPROVAL])', 'outcome, [Status.AWAITING_APPROVAL, Status.QUEUED])'),
+    Mutation("a run's turn is committed under an old fence", ("tests/gateway/test_records.py",), "gateway/records.py",
+             '_HELD = "WHERE id = %(id)s AND fence = %(fence)s AND', '_HELD = "WHERE id = %(id)s AND'),
+    Mutation("an effect leaves before running is committed",
+             ("tests/faults/test_kills.py::test_a_worker_lost_after_an_effect_may_have_begun_is_never_retried",),
+             "tools/execution.py", "            if tool is not None and not tool.transactional:\n                call = await recorder.start(connection, call)\n",
+             ""),
+    Mutation("final calls may be rewritten", RECORDER, sql="DROP TRIGGER guard ON tool_calls"),
+    Mutation("ledger entries may be deleted", RECORDER, sql="DROP TRIGGER append_only ON ledger_entries"),
+    Mutation("the app may delete calls", ("tests/tenants/test_catalogue.py",), sql="GRANT DELETE ON tool_calls TO toolgate_app"),
+    Mutation("the log is signed on over tiles that changed", ("tests/audit/test_sealing_doubt.py",), "audit/log/sealing.py",
+             "if await _root(connection, head.size) != head.root:", "if False:"),
+    Mutation("a checkpoint file that is ahead is no alarm", ("tests/audit/test_sealing_doubt.py",), "audit/log/sealing.py",
+             "if written.size > head.size:", "if False:"),
+    Mutation("a receipt's path is not checked", ("tests/audit/test_receipts.py", "tests/audit/test_verifier.py"),
+             "docs/verify.py", "if not right or last != 0 or node != root:", "if not right or last != 0:"),
+    Mutation("who reads history leaves no record", ("tests/audit/test_reads.py",), "audit/history/reads.py",
+             "    shown: Counter[tuple[uuid.UUID, uuid.UUID | None]] = Counter((call.tenant_id, call.user_id) for call in calls)\n",
+             "    shown: Counter[tuple[uuid.UUID, uuid.UUID | None]] = Counter()\n"),
+    Mutation("an erasure keeps the output", ("tests/audit/test_erasure.py",), "audit/erasure.py",
+             "input_raw = NULL, output = NULL, display", "input_raw = NULL, display"),
+    # --- outside ----------------------------------------------------------------------------------------------------
+    Mutation("egress checks no literal address", ("tests/tools/test_egress.py",), "tools/egress.py",
+             "if literal is not None and not _permitted(host, literal):", "if False:"),
+    Mutation("egress checks no looked-up address", ("tests/tools/test_egress.py",), "tools/egress.py",
+             "kept = [each for each in found if _permitted(host, ip_address(each[1]))]", "kept = list(found)"),
+    Mutation("the search follows redirects", ("tests/tools/test_search.py",), "tools/search/fetch.py",
+             "allow_redirects=False", "allow_redirects=True"),
+    Mutation("the search unpacks without a bound", ("tests/tools/test_search.py",), "tools/search/fetch.py",
+             "if len(body) > MAX_BYTES:", "if False:"),
+    Mutation("a provider's words are passed on with keys", ("tests/gateway/providers/test_provider_faults.py",),
+             "gateway/providers/failures.py", 'message = message.replace(secret, "…")', "pass"),
+    Mutation("the key stands in the log", ("tests/hostile/test_text.py",), "tenants/authentication.py",
+             "    for row in await scoping.fetch(AUTHENTICATE, [digest(key)]):",
+             "    __import__(\"logging\").getLogger(__name__).warning(\"asked with %s\", key)\n"
+             "    for row in await scoping.fetch(AUTHENTICATE, [digest(key)]):"),
+    Mutation("text forges lines of the log", ("tests/hostile/test_text.py",), "gateway/logs.py",
+             "            _one_line,\n", ""),
+)  # fmt: skip
