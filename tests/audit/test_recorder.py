@@ -1,14 +1,18 @@
 """Every arrow of a call's state machine, and everything that is no arrow."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
 import pytest
 
 from audit import ledger, recorder
+from audit.canonical import sha256_hex
+from audit.identifiers import uuid7
 from audit.recorder import Failure, Outcome
 from tenants.scoping import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
@@ -29,14 +33,11 @@ def kinds_of(call_id: uuid.UUID) -> list[str]:
 
 async def _in_status(person: Person, status: str) -> Row:
     """A call brought to a status by the recorder alone."""
-    call = new_call(refusal=REFUSED if status == "error" else None)
+    held = uuid7() if status == "awaiting_approval" else None
+    call = new_call(refusal=REFUSED if status == "error" else None, approval_id=held)
     queued = frozenset() if status in ("proposed", "awaiting_approval", "error") else frozenset([call.id])
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), [call], queued)
-    if status == "awaiting_approval":
-        # No gate asks for a human yet.
-        async with transaction(person.scope) as connection:
-            await connection.execute("UPDATE tool_calls SET status = 'awaiting_approval' WHERE id = %s", [call.id])
     if status in ("claimed", "running", "success"):
         async with transaction(person.scope) as connection:
             claimed = await recorder.claim(connection, call.id, 15)
@@ -75,9 +76,24 @@ async def _withdraw(connection: recorder.Connection, call: Row) -> object:
     return await recorder.withdraw(connection, call["run_id"], Failure("cancelled", "Cancelled."))
 
 
+async def _edit(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.edit(connection, call["id"], EDITED, sha256_hex(EDITED))
+
+
+async def _resume(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.resume(connection, call["id"], PASSED_AGAIN)
+
+
+async def _refuse(connection: recorder.Connection, call: Row) -> object:
+    return await recorder.refuse(connection, call, Failure("approval_denied", "A human denied it."), PASSED_AGAIN)
+
+
+EDITED = {"title": "Milk", "content": "Three litres"}
+PASSED_AGAIN = [{"gate": "allowlist", "ok": True}, {"gate": "binding", "ok": True}]
 Move = Callable[[recorder.Connection, Row], Awaitable[object]]
 MOVES: dict[str, Move] = {
-    "enqueue": _enqueue, "claim": _claim, "start": _start, "requeue": _requeue, "settle": _settle, "withdraw": _withdraw
+    "enqueue": _enqueue, "claim": _claim, "start": _start, "requeue": _requeue, "settle": _settle,
+    "withdraw": _withdraw, "edit": _edit, "resume": _resume, "refuse": _refuse,
 }  # fmt: skip
 STATUSES = ["proposed", "awaiting_approval", "queued", "claimed", "running", "success", "error"]
 ARROWS = {
@@ -91,6 +107,15 @@ ARROWS = {
     ("proposed", "withdraw"): "error",
     ("awaiting_approval", "withdraw"): "error",
     ("queued", "withdraw"): "error",
+    ("awaiting_approval", "edit"): "awaiting_approval",
+    ("awaiting_approval", "resume"): "queued",
+    ("awaiting_approval", "refuse"): "error",
+}
+# What else than its status an arrow of a waiting call writes.
+WRITTEN = {
+    "edit": {"approved_input": EDITED, "approved_params_hash": sha256_hex(EDITED)},
+    "resume": {"resumed_decision": PASSED_AGAIN, "approved_input": None},
+    "refuse": {"resumed_decision": PASSED_AGAIN, "error_code": "approval_denied", "attempt": 0, "started_at": None},
 }
 
 
@@ -108,9 +133,64 @@ async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cas
         assert kinds_of(call["id"]) == kinds
     else:
         assert moved
-        assert row_of(call["id"])["status"] == target
+        after = row_of(call["id"])
+        assert after["status"] == target
+        written = WRITTEN.get(move, {})
+        assert {name: after[name] for name in written} == written
         settled = ["settled"] if target in ("success", "error") else []
         assert kinds_of(call["id"]) == ["proposed", *settled]
+
+
+@pytest.mark.parametrize("move", ["enqueue", "edit", "resume", "refuse"])
+async def test_of_two_that_move_a_waiting_call_one_does(tenant: Cast, move: str) -> None:
+    status = "proposed" if move == "enqueue" else "awaiting_approval"
+    call = await _in_status(tenant.alice, status)
+    other = "enqueue" if move == "enqueue" else "resume"
+    together = asyncio.Barrier(2)
+
+    async def go(name: str) -> object:
+        async with transaction(tenant.alice.scope) as connection:
+            await together.wait()
+            return await MOVES[name](connection, call)
+
+    moved = [bool(each) for each in await asyncio.gather(go(move), go(other))]
+    # An edit leaves the call waiting: both may come through, but never an edit after the call has gone on.
+    assert moved in ([True, True], [False, True]) if move == "edit" else sorted(moved) == [False, True]
+    settled = ["settled"] if row_of(call["id"])["status"] == "error" else []
+    assert kinds_of(call["id"]) == ["proposed", *settled]
+
+
+async def test_what_a_human_decides_is_an_entry_and_moves_nothing(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "awaiting_approval")
+    decision = {
+        "id": uuid7(), "tenant_id": tenant.id, "request_id": call["approval_id"], "call_id": call["id"],
+        "user_id": tenant.carol.scope.user_id, "verdict": "approve", "reason": "Bob waits.", "via": "api",
+        "params_hash": call["params_hash"], "edit": None, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+    async with transaction(tenant.carol.scope) as connection:
+        await recorder.decide(connection, call, decision)
+    assert row_of(call["id"]) == call
+    assert kinds_of(call["id"]) == ["proposed", "decided"]
+    made = ledger.commitment(bytes(call["row_key"]), ledger.decided(decision))
+    assert bytes(_entries(call["id"])[1]["commitment"]) == made
+    assert _entries(call["id"])[1]["record_id"] == decision["id"]
+
+
+async def test_another_tenant_decides_nothing(tenant: Cast, other_tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "awaiting_approval")
+    decision = {
+        "id": uuid7(), "tenant_id": tenant.id, "request_id": call["approval_id"], "call_id": call["id"],
+        "user_id": other_tenant.carol.scope.user_id, "verdict": "approve", "reason": "", "via": "api",
+        "params_hash": call["params_hash"], "edit": None, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        await _decide(other_tenant.carol, call, decision)
+    assert kinds_of(call["id"]) == ["proposed"]
+
+
+async def _decide(person: Person, call: Row, decision: Row) -> None:
+    async with transaction(person.scope) as connection:
+        await recorder.decide(connection, call, decision)
 
 
 @pytest.mark.parametrize("move", ["start", "requeue", "settle"])
@@ -137,7 +217,7 @@ async def test_a_move_that_is_rolled_back_leaves_no_trace(tenant: Cast) -> None:
 
 
 async def test_another_tenant_moves_nothing(tenant: Cast, other_tenant: Cast) -> None:
-    for status in ("proposed", "queued", "claimed", "running"):
+    for status in ("proposed", "awaiting_approval", "queued", "claimed", "running"):
         call = await _in_status(tenant.alice, status)
         for move in MOVES.values():
             async with transaction(other_tenant.alice.scope) as connection:

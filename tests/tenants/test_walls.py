@@ -9,15 +9,18 @@ import pytest
 from django.db import connections
 from django.db import transaction as django_transaction
 
+from audit import recorder
 from audit.models import LedgerEntry, ToolCall
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants import scoping
 from tenants.models import ApiKey, Membership, Tenant, User
 from tenants.scoping import Scope, transaction
 from tests.api import sse
+from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tools import execution
 from tools.models import Grant, Note, Task, ToolSetting
 
 TABLES = ["agents", "api_keys", "conversations", "grants", "ledger_entries", "memberships", "messages", "notes", "runs",
@@ -253,19 +256,32 @@ def test_what_the_worker_does_is_done_within_the_callers_walls(stack: Stack, ten
     assert [task["title"] for task in body["tool_calls"][0]["output"]["tasks"]] == ["mine"]
 
 
-def test_a_call_is_not_run_for_a_message_that_names_another_tenant(
-    stack: Stack, tenant: Cast, other_tenant: Cast
+@pytest.mark.parametrize("user", ["the message's tenant's", "the call's own", "nobody"])
+async def test_a_call_is_not_run_for_a_message_that_names_another_tenant(
+    tenant: Cast, other_tenant: Cast, user: str
 ) -> None:
-    from celery import current_app
-
-    body = stack.chat(tenant.alice, WORK).json()
-    call = body["tool_calls"][0]["id"]
-    before = rows("SELECT * FROM tool_calls WHERE id = %(id)s", id=call)
-    ids = [str(other_tenant.id), str(other_tenant.alice.scope.user_id), call]
-    current_app.send_task("tools.execute_local", args=ids, ignore_result=True)
-    # Another call of the same kind ends after it.
-    stack.chat(other_tenant.alice, WORK)
-    assert rows("SELECT * FROM tool_calls WHERE id = %(id)s", id=call) == before
+    call = new_call()
+    async with transaction(tenant.alice.scope) as connection:
+        await recorder.propose(connection, place(tenant.alice), [call], frozenset([call.id]))
+    of_call = "SELECT * FROM tool_calls WHERE id = %(id)s"
+    of_tenants = "SELECT title FROM notes WHERE tenant_id = ANY(%(t)s)"
+    tenants = [tenant.id, other_tenant.id]
+    before = rows(of_call, id=call.id)
+    assert before[0]["status"] == "queued"
+    user_id = {
+        "the message's tenant's": other_tenant.alice.scope.user_id,
+        "the call's own": tenant.alice.scope.user_id,
+        "nobody": uuid.uuid4(),
+    }[user]
+    # What a worker does with a message, to its end.
+    await execution.execute(other_tenant.id, user_id, call.id)
+    assert rows(of_call, id=call.id) == before
+    assert rows(of_tenants, t=tenants) == []
+    # The same message with the right tenant runs the call: nothing else was in its way.
+    await execution.execute(*tenant.alice.scope, call.id)
+    [after] = rows(of_call, id=call.id)
+    assert (after["status"], after["attempt"]) == ("success", 1)
+    assert rows(of_tenants, t=tenants) == [{"title": "Milk"}]
 
 
 def test_a_stream_shows_its_own_run_only(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
