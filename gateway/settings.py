@@ -310,14 +310,42 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Toolgate",
-    "DESCRIPTION": "A multi-tenant LLM tool gateway with a database audit.",
+    "DESCRIPTION": "A multi-tenant LLM tool gateway with a database audit. Every answer carries `X-Request-Id`.",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "gateway.models.Run.Status",
+        "RunErrorCode": "gateway.api.run_serializers.ERROR_CODES",
+        "IncompleteReason": "gateway.api.run_serializers.INCOMPLETE_REASONS",
+        "FinishReason": "gateway.api.run_serializers.FINISH_REASONS",
+        "MessageRole": "gateway.models.Message.Author",
+        "ToolCallStatus": "audit.models.Status",
+        "ToolCallErrorCode": "audit.models.ErrorCode",
+        "Gate": "gateway.api.call_serializers.GATES",
+        "Tier": "tools.interface.Tier",
+        "ApprovalStatus": "approvals.models.ApprovalRequest.Status",
+        "Verdict": "approvals.models.ApprovalDecision.Verdict",
+        "DecisionVia": "gateway.api.approval_serializers.VIA",
+        "EditOperation": "gateway.api.approval_serializers.EDITS",
+        "RuleState": "approvals.rulebook.STATES",
+        "Role": "tenants.models.Role",
+        "ErasureSubject": "gateway.api.erasures.SUBJECTS",
+        "ErasureScope": "audit.models.Erasure.Scope",
+        "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
+        "ProblemCode": "gateway.api.problems.codes",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.api.schema.plain_nulls",
+        "gateway.surfaces.openapi.add",
+    ],
 }
 
 LOGGING = {

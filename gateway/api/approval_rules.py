@@ -6,21 +6,25 @@ from typing import Any
 import django_filters
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics, serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals import dry_run, parsing, rule_changes, rulebook
+from approvals.errors import InvalidRule, NotAnOwner
 from approvals.models import ApprovalRule
 from approvals.rule_changes import NewRule
 from gateway.api import rule_serializers as shapes
 from gateway.api.pagination import Pages
-from gateway.api.schema import ProblemSchema
+from gateway.api.schema import ProblemSchema, refusals
 from gateway.errors import InvalidRequest
 from tenants.views import WithinTenant
 from tools.arguments import shown
+
+
+_REFUSED = refusals(InvalidRule, NotAnOwner)
 
 
 class RuleFilter(FilterSet):
@@ -79,23 +83,25 @@ class _Rules(WithinTenant, generics.GenericAPIView[ApprovalRule]):
         return rulebook.body(rulebook.visible().get(id=rule_id))
 
 
+@extend_schema_view(get=extend_schema(operation_id="list_approval_rules"))
 class RuleListView(_Rules, generics.ListAPIView[ApprovalRule]):
     """Rules, newest first; a new one."""
 
     filterset_class = RuleFilter
     filter_backends = [DjangoFilterBackend]
 
-    @extend_schema(operation_id="approval_rule_create", request=shapes.RuleRequest, responses={201: shapes.Rule})
+    @extend_schema(operation_id="create_approval_rule", request=shapes.RuleRequest, responses={201: shapes.Rule, **_REFUSED})
     def post(self, request: Request) -> Response:
         """Make a rule; it is in force at once, and `warnings` says what its author should know of it."""
         rule, warnings = rule_changes.add(self.principal.tenant_id, self.principal.user_id, self.wanted())
         return Response({**self.found(rule.id), "warnings": warnings}, 201)
 
 
+@extend_schema_view(get=extend_schema(operation_id="get_approval_rule"))
 class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
     """One rule; switch it off, or change its name, uses or expiry."""
 
-    @extend_schema(operation_id="approval_rule_change", request=shapes.RuleChange, responses=shapes.Rule)
+    @extend_schema(operation_id="update_approval_rule", request=shapes.RuleChange, responses={200: shapes.Rule, **_REFUSED})
     def patch(self, request: Request, id: uuid.UUID) -> Response:
         """Change a rule, and answer for it from now on."""
         self.get_object()
@@ -107,7 +113,7 @@ class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
 class RuleDryRunView(_Rules):
     """Try a rule before it is made."""
 
-    @extend_schema(operation_id="approval_rule_dry_run", request=shapes.RuleRequest, responses=shapes.DryRun)
+    @extend_schema(operation_id="dry_run_approval_rule", request=shapes.RuleRequest, responses={200: shapes.DryRun, **_REFUSED})
     def post(self, request: Request) -> Response:
         """What the rule would have done with the tool's calls of the last 30 days; nothing is saved."""
         rule, warnings = rule_changes.check(self.principal.tenant_id, self.principal.user_id, self.wanted())

@@ -2,13 +2,20 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from approvals import queue
 from approvals.models import ApprovalDecision, ApprovalRequest
+from gateway.api.call_serializers import TIERS
 from gateway.api.serializers import Problem
+from gateway.models import Message
+
+VIA = ("api", "page", "socket", "admin")
+EDITS = ("add", "remove", "replace")
 
 
+@extend_schema_serializer(component_name="Person")
 class Someone(serializers.Serializer[Any]):
     """A person of the tenant."""
 
@@ -16,14 +23,26 @@ class Someone(serializers.Serializer[Any]):
     username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
 
 
+@extend_schema_serializer(component_name="ContextMessage")
 class Said(serializers.Serializer[Any]):
     """A piece of the conversation that led up to the call."""
 
-    role = serializers.ChoiceField(choices=["user", "assistant"])
+    role = serializers.ChoiceField(choices=Message.Author.choices)
     text = serializers.CharField(allow_blank=True)
     cut = serializers.IntegerField(help_text="How many characters were left out.")
 
 
+@extend_schema_serializer(component_name="ArgumentEdit")
+class Edit(serializers.Serializer[Any]):
+    """One change of an approver's to the arguments."""
+
+    op = serializers.ChoiceField(choices=EDITS)
+    path = serializers.CharField(allow_blank=True, help_text="A JSON pointer; empty: the whole.")
+    before = serializers.JSONField(required=False, help_text="Unless it was added.")
+    after = serializers.JSONField(required=False, help_text="Unless it was removed.")
+
+
+@extend_schema_serializer(component_name="ApprovalDecision")
 class Decision(serializers.Serializer[Any]):
     """What one approver decided."""
 
@@ -31,10 +50,8 @@ class Decision(serializers.Serializer[Any]):
     user = Someone()
     verdict = serializers.ChoiceField(choices=ApprovalDecision.Verdict.choices)
     reason = serializers.CharField(allow_blank=True)
-    via = serializers.ChoiceField(choices=["api", "page", "socket", "admin"])
-    edit = serializers.JSONField(
-        allow_null=True, help_text="What they changed in the arguments: [{op, path, before?, after?}]."
-    )
+    via = serializers.ChoiceField(choices=VIA)
+    edit = Edit(many=True, allow_null=True, help_text="What they changed in the arguments.")
     counts = serializers.BooleanField(
         help_text="False for an approval that a later edit made void, or whose author may not decide any more."
     )
@@ -47,7 +64,7 @@ class Approval(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     status = serializers.ChoiceField(choices=ApprovalRequest.Status.choices)
     tool = serializers.CharField()
-    tier = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TIERS)
     why = serializers.CharField(help_text="Why a human has to decide.")
     input = serializers.JSONField(allow_null=True, help_text="The arguments as the model sent them.")
     approved_input = serializers.JSONField(allow_null=True, help_text="The arguments as an approver edited them.")

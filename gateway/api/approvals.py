@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django import forms
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import generics
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import IsAuthenticated
@@ -19,20 +19,45 @@ from rest_framework.response import Response
 
 from approvals import decisions, parsing, queue
 from approvals.decisions import Decider
-from approvals.errors import Conflict, NoSuchRequest, NotAnApprover, NotYours
+from approvals.errors import (
+    AlreadyDecided,
+    AlreadyVoted,
+    ArgumentsChanged,
+    Conflict,
+    Expired,
+    InvalidArguments,
+    InvalidReason,
+    NoSuchRequest,
+    NotAnApprover,
+    NotYours,
+    OwnRequest,
+)
 from approvals.models import ApprovalRequest
 from gateway.api import approval_serializers as shapes
-from gateway.api import problems, serializers
+from gateway.api import problems
 from gateway.api.asynchronous import AsyncView
-from gateway.api.schema import ProblemSchema
+from gateway.api.schema import ProblemSchema, refusals
+from tenants.errors import Refused
 from tenants.permissions import HasScope
 from tenants.principal import SCOPES
 from tenants.views import WithinTenant
 
-_REFUSED = {
-    (409, problems.CONTENT_TYPE): shapes.ConflictProblem,
-    (410, problems.CONTENT_TYPE): serializers.Problem,
-}
+_CONFLICT = "The request as it is now stands in `approval`."
+
+
+def _responses(*errors: type[Refused]) -> dict[Any, Any]:
+    """The decided request, and why it could not be decided so; a conflict shows the request as it is now."""
+    found: dict[Any, Any] = {200: shapes.Approval, **refusals(NoSuchRequest, AlreadyDecided, Expired, *errors)}
+    conflict = (409, problems.CONTENT_TYPE)
+    found[conflict] = OpenApiResponse(
+        shapes.ConflictProblem, description=f"{found[conflict].description}\n\n{_CONFLICT}"
+    )
+    return found
+
+
+_APPROVED = _responses(NotAnApprover, OwnRequest, AlreadyVoted, ArgumentsChanged, InvalidArguments, InvalidReason)
+_DENIED = _responses(NotAnApprover, OwnRequest, ArgumentsChanged, InvalidReason)
+_CANCELLED = _responses(NotYours)
 
 
 class AgeField(forms.CharField):
@@ -85,6 +110,7 @@ class _Approvals(WithinTenant, generics.GenericAPIView[ApprovalRequest]):
         return super().get_queryset() if getattr(self, "swagger_fake_view", False) else queue.visible()
 
 
+@extend_schema_view(get=extend_schema(operation_id="list_approvals"))
 class ApprovalListView(_Approvals, generics.ListAPIView[ApprovalRequest]):
     """Approval requests, newest first."""
 
@@ -92,6 +118,7 @@ class ApprovalListView(_Approvals, generics.ListAPIView[ApprovalRequest]):
     filter_backends = [DjangoFilterBackend]
 
 
+@extend_schema_view(get=extend_schema(operation_id="get_approval"))
 class ApprovalDetailView(_Approvals, generics.RetrieveAPIView[ApprovalRequest]):
     """One approval request."""
 
@@ -137,9 +164,7 @@ class _DecidingView(AsyncView):
 class ApproveView(_DecidingView):
     """Let a call run."""
 
-    @extend_schema(
-        operation_id="approval_approve", request=shapes.Approve, responses={200: shapes.Approval, **_REFUSED}
-    )
+    @extend_schema(operation_id="approve_request", request=shapes.Approve, responses=_APPROVED)
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Approve a call with the arguments that were `seen`, or with other `arguments` instead.
 
@@ -154,7 +179,7 @@ class ApproveView(_DecidingView):
 class DenyView(_DecidingView):
     """Let a call not run."""
 
-    @extend_schema(operation_id="approval_deny", request=shapes.Deny, responses={200: shapes.Approval, **_REFUSED})
+    @extend_schema(operation_id="deny_request", request=shapes.Deny, responses=_DENIED)
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Deny a call; its run goes on, and the model is told the reason."""
         said = await self.said(id, "deny")
@@ -166,7 +191,7 @@ class CancelView(_DecidingView):
 
     permission_classes = [HasScope]
 
-    @extend_schema(operation_id="approval_cancel", request=None, responses={200: shapes.Approval, **_REFUSED})
+    @extend_schema(operation_id="cancel_request", request=None, responses=_CANCELLED)
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Withdraw a call that was asked for in the caller's name; its run goes on without it."""
         try:

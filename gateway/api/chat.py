@@ -8,22 +8,47 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gateway import events, prompts, records, runs
-from gateway.api import answers, parsing, problems, serializers, stream_tokens
+from gateway.api import answers, parsing, problems, run_serializers, stream_tokens
 from gateway.api.asynchronous import AsyncView
+from gateway.api.event_serializers import StreamEvent
 from gateway.api.rendering import JSONParser, JSONRenderer
+from gateway.api.schema import problem, refusals
 from gateway.api.stream_tokens import PARAMETER, StreamTokenAuthentication
+from gateway.errors import (
+    ContentTooLarge,
+    ConversationBusy,
+    IdempotencyMismatch,
+    InvalidRequest,
+    NoSuchAgent,
+    NoSuchConversation,
+    NoSuchModel,
+    NoSuchRun,
+)
 from gateway.view import RunView, call_body
 from gateway.view import body as run_body
 from tenants.scoping import transaction
 
-_STREAM = OpenApiResponse(serializers.StreamEvent, description="Server-sent events; see docs/api.md.")
+_JSON = JSONRenderer.media_type
+_RUN = {(200, _JSON): run_serializers.RunBody, **refusals(NoSuchRun)}
+_PROVIDER_FAILED = {
+    (429, problems.CONTENT_TYPE): problem("`provider_error`: the model's provider asks to slow down."),
+    (502, problems.CONTENT_TYPE): problem("`provider_error`: the model's provider failed."),
+}
+_KEY = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": parsing.MAX_KEY_CHARACTERS},
+    OpenApiParameter.HEADER,
+    description="For 24 hours, the same key and body get the same run.",
+)
+_LAST_EVENT_ID = OpenApiParameter(
+    "Last-Event-ID", str, OpenApiParameter.HEADER, description="The id of the last event that was read."
+)
 
 
 class EventStreamRenderer(JSONRenderer):
@@ -53,17 +78,25 @@ class ChatView(AsyncView):
     renderer_classes = [JSONRenderer, EventStreamRenderer]
 
     @extend_schema(
-        operation_id="chat",
-        request=serializers.ChatRequest,
-        parameters=[OpenApiParameter("Idempotency-Key", str, OpenApiParameter.HEADER)],
+        operation_id="create_chat",
+        request=run_serializers.ChatRequest,
+        parameters=[_KEY],
         responses={
-            200: serializers.RunBody,
-            202: serializers.RunBody,
-            (200, parsing.EVENT_STREAM): _STREAM,
-            **{
-                (status, problems.CONTENT_TYPE): serializers.Problem
-                for status in (400, 401, 403, 404, 409, 413, 422, 429, 502)
-            },
+            (200, _JSON): OpenApiResponse(
+                run_serializers.RunBody, description="The run is over; or, where it was asked for, its events."
+            ),
+            (200, parsing.EVENT_STREAM): StreamEvent,
+            (202, _JSON): OpenApiResponse(run_serializers.RunBody, description="The run waits for a human."),
+            **refusals(
+                InvalidRequest,
+                NoSuchConversation,
+                NoSuchAgent,
+                NoSuchModel,
+                ConversationBusy,
+                ContentTooLarge,
+                IdempotencyMismatch,
+            ),
+            **_PROVIDER_FAILED,
         },
     )
     async def post(self, request: Request) -> HttpResponseBase:
@@ -85,13 +118,10 @@ def _body(request: Request) -> bytes:
     return request._request.read(parsing.MAX_BODY_BYTES + 1)
 
 
-_PROBLEMS = {(status, problems.CONTENT_TYPE): serializers.Problem for status in (401, 403, 404)}
-
-
 class RunDetailView(AsyncView):
     """A run at any time."""
 
-    @extend_schema(operation_id="run", responses={200: serializers.RunBody, **_PROBLEMS})
+    @extend_schema(operation_id="get_run", responses=_RUN)
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """The run as it is now; a failed one too is a 200 here."""
         return Response(run_body(await runs.look(self.walls, run_id)))
@@ -104,16 +134,16 @@ class RunEventsView(AsyncView):
     renderer_classes = [EventStreamRenderer, JSONRenderer]
 
     @extend_schema(
-        operation_id="run_events",
+        operation_id="stream_run_events",
         parameters=[
-            OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
+            _LAST_EVENT_ID,
             OpenApiParameter("last_event_id", str, description="The same, for who cannot send the header."),
             OpenApiParameter(PARAMETER, str, description="Instead of a key, one of `stream-token`."),
         ],
         responses={
-            (200, parsing.EVENT_STREAM): _STREAM,
+            (200, parsing.EVENT_STREAM): StreamEvent,
             204: OpenApiResponse(description="The last event was the run's last: there is nothing to come back for."),
-            **_PROBLEMS,
+            **refusals(NoSuchRun),
         },
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
@@ -132,7 +162,11 @@ class RunEventsView(AsyncView):
 class RunStreamTokenView(AsyncView):
     """A way to a run's events without a key in the address."""
 
-    @extend_schema(operation_id="run_stream_token", request=None, responses={201: serializers.StreamToken, **_PROBLEMS})
+    @extend_schema(
+        operation_id="create_stream_token",
+        request=None,
+        responses={201: run_serializers.StreamToken, **refusals(NoSuchRun)},
+    )
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """A token for `?token=` of this run's events: for five minutes, for the caller's run, and for nothing else."""
         await runs.look(self.walls, run_id)
@@ -143,7 +177,7 @@ class RunStreamTokenView(AsyncView):
 class RunCancelView(AsyncView):
     """The end of a run from outside."""
 
-    @extend_schema(operation_id="run_cancel", request=None, responses={200: serializers.RunBody, **_PROBLEMS})
+    @extend_schema(operation_id="cancel_run", request=None, responses=_RUN)
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Cancel the run; one that is over stays as it is."""
         return Response(run_body(await runs.cancel(self.walls, run_id)))
@@ -152,7 +186,7 @@ class RunCancelView(AsyncView):
 class RunTraceView(AsyncView):
     """What happened in a run, turn by turn."""
 
-    @extend_schema(operation_id="run_trace", responses={200: OpenApiTypes.OBJECT, **_PROBLEMS})
+    @extend_schema(operation_id="get_run_trace", responses={200: run_serializers.Trace, **refusals(NoSuchRun)})
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
         run = await runs.look(self.walls, run_id)

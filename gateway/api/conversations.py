@@ -5,7 +5,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import generics
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from gateway import erasure
 from gateway.api import serializers
 from gateway.api.pagination import Pages
-from gateway.api.schema import ProblemSchema
-from gateway.errors import ConversationBusy
+from gateway.api.schema import ProblemSchema, refusals
+from gateway.errors import ConversationBusy, StillOpen
 from gateway.models import Conversation, Message, Run
 from tenants.views import WithinTenant
 
@@ -46,6 +46,9 @@ class _Conversations(WithinTenant, generics.GenericAPIView[Conversation]):
         return Conversation.objects.filter(user_id=self.principal.user_id)
 
 
+@extend_schema_view(
+    get=extend_schema(operation_id="list_conversations"), post=extend_schema(operation_id="create_conversation")
+)
 class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversation]):
     """Conversations, last used first; a new empty one."""
 
@@ -54,12 +57,19 @@ class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversati
         serializer.save(tenant_id=self.principal.tenant_id, user_id=self.principal.user_id)
 
 
+@extend_schema_view(
+    get=extend_schema(operation_id="get_conversation"), patch=extend_schema(operation_id="update_conversation")
+)
 class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIView[Conversation]):
     """One conversation: read, rename, delete."""
 
     http_method_names = ["get", "patch", "delete", "head", "options"]
 
-    @extend_schema(parameters=[OpenApiParameter("erase", bool, description="Erase its calls' payloads, too.")])
+    @extend_schema(
+        operation_id="delete_conversation",
+        parameters=[OpenApiParameter("erase", bool, description="Erase its calls' payloads, too.")],
+        responses={204: None, **refusals(ConversationBusy, StillOpen)},
+    )
     def delete(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Delete a conversation with its messages and runs; its tool calls stay in the audit log as they are, or with
         `?erase=true` without their payloads."""
@@ -75,6 +85,7 @@ class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIVi
         instance.delete()
 
 
+@extend_schema_view(get=extend_schema(operation_id="list_messages"))
 class MessageListView(WithinTenant, generics.ListAPIView[Message]):
     """A conversation's messages, oldest first."""
 

@@ -4,7 +4,12 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_field,
+    extend_schema_serializer,
+    extend_schema_view,
+)
 from rest_framework import generics, serializers
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
@@ -13,14 +18,18 @@ from rest_framework.response import Response
 from audit.history import access_log
 from audit.models import Erasure
 from gateway import erasure
-from gateway.api.schema import ProblemSchema
+from gateway.api.approval_serializers import Someone
+from gateway.api.schema import ProblemSchema, refusals
 from gateway.erasure import MAX_REASON
+from gateway.errors import NoSuchSubject, NotAnEraser, StillOpen
 from tenants.models import Tenant
 from tenants.views import WithinTenant
 
 LONGEST_DAYS = 36_500
+SUBJECTS = ("call", "conversation", "user")
 
 
+@extend_schema_serializer(component_name="Erasure")
 class Erase(serializers.Serializer[Any]):
     """What is to be erased: exactly one of the three."""
 
@@ -31,16 +40,17 @@ class Erase(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """As `scope`, `subject_id` and `reason`."""
-        named = [name for name in ("call", "conversation", "user") if name in attrs]
+        named = [name for name in SUBJECTS if name in attrs]
         if len(named) != 1:
             raise serializers.ValidationError("Name one of call, conversation and user.")
         return {"scope": named[0], "subject_id": attrs[named[0]], "reason": attrs["reason"]}
 
 
+@extend_schema_serializer(component_name="ErasureResult")
 class Erased(serializers.Serializer[Any]):
     """What an erasure did."""
 
-    scope = serializers.ChoiceField(choices=["call", "conversation", "user"])
+    scope = serializers.ChoiceField(choices=SUBJECTS)
     subject_id = serializers.UUIDField()
     reason = serializers.CharField(allow_blank=True)
     calls = serializers.IntegerField(help_text="Calls whose payload has gone now.")
@@ -57,6 +67,7 @@ class ErasureSerializer(serializers.ModelSerializer[Erasure]):
         model = Erasure
         fields = ["id", "scope", "subject_id", "low", "high", "actor", "reason", "calls", "created_at"]
 
+    @extend_schema_field(Someone(allow_null=True))
     def get_actor(self, row: Erasure) -> dict[str, Any] | None:
         """{"id", "username"}, the name null for who has left; null for retention and commands."""
         if row.actor_id is None:
@@ -64,6 +75,7 @@ class ErasureSerializer(serializers.ModelSerializer[Erasure]):
         return {"id": str(row.actor_id), "username": access_log.names({row.actor_id}).get(row.actor_id)}
 
 
+@extend_schema_view(get=extend_schema(operation_id="list_erasures"))
 class ErasureListView(WithinTenant, generics.ListAPIView[Erasure]):
     """What was erased, for auditors and owners; and a new erasure."""
 
@@ -85,7 +97,11 @@ class ErasureListView(WithinTenant, generics.ListAPIView[Erasure]):
             raise PermissionDenied("The erasures of a tenant are for its auditors and owners to read.")
         return access_log.erasures(self.principal, access_log.Filters())
 
-    @extend_schema(request=Erase, responses={201: Erased, 200: Erased})
+    @extend_schema(
+        operation_id="create_erasure",
+        request=Erase,
+        responses={201: Erased, 200: Erased, **refusals(NoSuchSubject, NotAnEraser, StillOpen)},
+    )
     def post(self, request: Request) -> Response:
         """Erase the payloads of a call, a conversation or a user; 200 when there was nothing left to erase."""
         wanted = Erase(data=request.data)
@@ -107,6 +123,9 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
         read_only_fields = ["id", "slug", "name", "erased_until"]
 
 
+@extend_schema_view(
+    get=extend_schema(operation_id="get_tenant"), patch=extend_schema(operation_id="update_tenant")
+)
 class TenantView(WithinTenant, generics.GenericAPIView[Tenant]):
     """The caller's tenant: how long it keeps the payloads of calls."""
 

@@ -7,7 +7,7 @@ import django_filters
 from django.core.exceptions import ValidationError
 from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from audit.evidence import receipts
 from audit.history import calls, reads
 from audit.models import ToolCall
-from gateway.api import ledger_serializers, serializers
+from gateway.api import call_serializers, ledger_serializers
 from gateway.api.schema import ProblemSchema
 from tenants.jsonb import JSONField
 from tenants.models import User
@@ -92,7 +92,7 @@ class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
 
     scope = "history:read"
     schema = ProblemSchema()
-    serializer_class = serializers.ToolCallSerializer
+    serializer_class = call_serializers.ToolCallSerializer
     lookup_field = "id"
     # Not a join: a member who has left is no user that the tenant sees, and their calls stay.
     queryset = ToolCall.objects.annotate(
@@ -105,6 +105,7 @@ class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
         return found.none() if getattr(self, "swagger_fake_view", False) else calls.visible(self.principal, found)
 
 
+@extend_schema_view(get=extend_schema(operation_id="list_tool_calls"))
 class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
     """The tool history, newest first."""
 
@@ -130,6 +131,7 @@ class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
         return page
 
 
+@extend_schema_view(get=extend_schema(operation_id="get_tool_call"))
 class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
     """One tool call, whole."""
 
@@ -144,7 +146,7 @@ class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
 class ReceiptView(_Calls):
     """What a call did, in hashes, with its ledger entries and the proof that the log has them."""
 
-    @extend_schema(operation_id="tool_call_receipt", responses=ledger_serializers.Receipt)
+    @extend_schema(operation_id="get_tool_call_receipt", responses=ledger_serializers.Receipt)
     def get(self, request: Request, id: uuid.UUID) -> Response:
         """The receipt; its inclusion proof is null until every entry is sealed."""
         call = self.get_object()

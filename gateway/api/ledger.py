@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from audit.evidence import proofs
 from audit.models import LedgerKey
-from gateway.api import ledger_serializers
+from gateway.api import ledger_serializers, problems
 from gateway.api.rendering import JSONRenderer
-from gateway.api.schema import ProblemSchema
+from gateway.api.schema import ProblemSchema, problem
 from tenants.views import WithinTenant
 
 
@@ -38,7 +38,14 @@ class CheckpointView(WithinTenant):
     schema = ProblemSchema()
     renderer_classes = [JSONRenderer, NoteRenderer]
 
-    @extend_schema(operation_id="ledger_checkpoint", responses=ledger_serializers.CheckpointBody)
+    @extend_schema(
+        operation_id="get_ledger_checkpoint",
+        responses={
+            (200, JSONRenderer.media_type): ledger_serializers.CheckpointBody,
+            (200, NoteRenderer.media_type): str,
+            (404, problems.CONTENT_TYPE): problem("Nothing is sealed yet."),
+        },
+    )
     def get(self, request: Request) -> Response:
         """As JSON, or with `Accept: text/plain` the note alone; 404 until something is sealed."""
         head = proofs.head()
@@ -54,7 +61,7 @@ class KeysView(WithinTenant):
     scope = "history:read"
     schema = ProblemSchema()
 
-    @extend_schema(operation_id="ledger_keys", responses=ledger_serializers.Keys)
+    @extend_schema(operation_id="list_ledger_keys", responses=ledger_serializers.Keys)
     def get(self, request: Request) -> Response:
         """All of them, oldest first."""
         told = ("vkey", "origin", "endorsement", "reason", "created_at")

@@ -2,30 +2,35 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from audit.models import LedgerEntry
+from approvals.models import ApprovalDecision
+from audit.models import LedgerEntry, Status
+from gateway.api.approval_serializers import VIA
+from gateway.api.call_serializers import GateAnswer, SideEffect
 
 
-class Decision(serializers.Serializer[Any]):
+class ReceiptDecision(serializers.Serializer[Any]):
     """What one human decided."""
 
     user_id = serializers.UUIDField()
     username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
-    verdict = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=ApprovalDecision.Verdict.choices)
     reason = serializers.CharField(allow_blank=True)
-    via = serializers.CharField()
+    via = serializers.ChoiceField(choices=VIA)
     created_at = serializers.DateTimeField()
 
 
-class Approval(serializers.Serializer[Any]):
+class ReceiptApproval(serializers.Serializer[Any]):
     """The approval that a call waited for."""
 
     id = serializers.UUIDField()
-    decisions = Decision(many=True)
+    decisions = ReceiptDecision(many=True)
 
 
-class Entry(serializers.Serializer[Any]):
+@extend_schema_serializer(component_name="LedgerEntry")
+class LedgerEntryBody(serializers.Serializer[Any]):
     """A ledger entry of a receipt."""
 
     seq = serializers.IntegerField()
@@ -41,6 +46,7 @@ class Entry(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_serializer(component_name="LeafProof")
 class Proof(serializers.Serializer[Any]):
     """That a leaf is in the log."""
 
@@ -68,7 +74,7 @@ class InclusionProof(serializers.Serializer[Any]):
     proofs = Proof(many=True)
 
 
-class Erased(serializers.Serializer[Any]):
+class ReceiptErasure(serializers.Serializer[Any]):
     """When and why a payload went."""
 
     when = serializers.DateTimeField(allow_null=True)
@@ -83,21 +89,24 @@ class Receipt(serializers.Serializer[Any]):
 
     call_id = serializers.UUIDField()
     tool = serializers.CharField()
-    status = serializers.CharField()
+    status = serializers.ChoiceField(choices=Status.choices)
     params_hash = serializers.CharField(allow_null=True)
     output_hash = serializers.CharField(allow_null=True)
     latency_ms = serializers.IntegerField(allow_null=True)
-    side_effects = serializers.JSONField()
-    decision = serializers.JSONField(help_text="Each gate's answer, in order.")
-    resumed_decision = serializers.JSONField(allow_null=True)
-    approval = Approval(allow_null=True)
-    entries = Entry(many=True)
+    side_effects = SideEffect(many=True)
+    decision = GateAnswer(many=True, help_text="Each gate's answer, in order.")
+    resumed_decision = GateAnswer(
+        many=True, allow_null=True, help_text="Each gate's answer when it went on after an approval."
+    )
+    approval = ReceiptApproval(allow_null=True)
+    entries = LedgerEntryBody(many=True)
     sealed = serializers.BooleanField()
     inclusion_proof = InclusionProof(allow_null=True)
     commitment_key = serializers.CharField(allow_null=True, help_text="64 hexadecimal digits; null once erased.")
-    erased = Erased(allow_null=True)
+    erased = ReceiptErasure(allow_null=True)
 
 
+@extend_schema_serializer(component_name="Checkpoint")
 class CheckpointBody(serializers.Serializer[Any]):
     """The newest signed head of the log."""
 
@@ -108,6 +117,7 @@ class CheckpointBody(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
+@extend_schema_serializer(component_name="LedgerKey")
 class Key(SigningKey):
     """A public key of the log, and since when it is one."""
 
@@ -115,6 +125,7 @@ class Key(SigningKey):
     created_at = serializers.DateTimeField()
 
 
+@extend_schema_serializer(component_name="LedgerKeyList")
 class Keys(serializers.Serializer[Any]):
     """All of them, oldest first."""
 

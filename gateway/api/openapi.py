@@ -1,8 +1,8 @@
-"""How the OpenAPI document describes the two ways to authenticate."""
+"""What drf-spectacular cannot know by itself: the two ways to authenticate, and fields that are constants."""
 
 from typing import Any
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -24,4 +24,19 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         """A cookie scheme."""
-        return {"type": "apiKey", "in": "cookie", "name": "sessionid"}
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "sessionid",
+            "description": "The session of a browser that is logged in; what changes something needs X-CSRFToken too.",
+        }
+
+
+class ConstantField(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """A field that is always the same."""
+
+    target_class = "gateway.api.fields.Constant"
+
+    def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        """A const, by which clients tell the members of a union apart."""
+        return {"type": "string", "const": self.target.value}

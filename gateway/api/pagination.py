@@ -15,6 +15,15 @@ class Pages(CursorPagination):
     max_page_size = 200
     ordering = "-id"
 
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The page in the OpenAPI document."""
+        address = {"type": ["string", "null"], "format": "uri"}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": address, "previous": address, "results": schema},
+        }
+
     def paginate_queryset(self, *args: Any, **kwargs: Any) -> Any:
         """A page; 404 for a cursor that names no place in this list."""
         try:

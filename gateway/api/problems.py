@@ -13,6 +13,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+import approvals.errors
+import gateway.errors
 from gateway.errors import Unavailable
 from tenants.errors import Refused
 
@@ -31,12 +33,25 @@ _CODES = {
     415: "unsupported_media_type",
     429: "rate_limited",
 }
+# Codes that no refusal has: a failed run's, a failure of ours, and the one of statuses without a code of their own.
+_MORE_CODES = ("provider_error", "mixed_tool_calls", "internal_error", "error")
 
 
 def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
     """A problem document; `code` is stable and for programs, `detail` is for people."""
     return {"type": "about:blank", "title": http.HTTPStatus(status).phrase, "status": status, "code": code,
             "detail": detail, **more}  # fmt: skip
+
+
+def codes() -> list[str]:
+    """Every code that a problem may have, sorted."""
+    refusals = [
+        value
+        for module in (gateway.errors, approvals.errors)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Refused)
+    ]
+    return sorted({*_CODES.values(), *_MORE_CODES, *(refusal.code for refusal in refusals)})
 
 
 def refused(refusal: Refused) -> dict[str, Any]:

@@ -2,17 +2,20 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from approvals import rulebook
 from approvals.models import ApprovalRule
 from approvals.rule_changes import MAX_NAME, MAX_USES, NewRule
+from audit.models import Status
 from gateway.api.approval_serializers import Someone
 from tenants.models import Role
 
 _USES: dict[str, Any] = {"required": False, "allow_null": True, "min_value": 1, "max_value": MAX_USES}
 
 
+@extend_schema_serializer(component_name="ApprovalRule")
 class Rule(serializers.Serializer[Any]):
     """A rule that decides in advance."""
 
@@ -21,7 +24,7 @@ class Rule(serializers.Serializer[Any]):
     effect = serializers.ChoiceField(choices=ApprovalRule.Effect.choices)
     tool = serializers.CharField(help_text='A tool\'s name; "*" for every tool, where the rule denies.')
     user = Someone(allow_null=True, help_text="Null: everyone.")
-    role = serializers.CharField(allow_null=True, help_text="Null: every role.")
+    role = serializers.ChoiceField(choices=Role.choices, allow_null=True, help_text="Null: every role.")
     agent = serializers.CharField(allow_null=True, help_text="An agent's slug; null: every agent.")
     condition = serializers.JSONField(
         allow_null=True, help_text="A JSON Schema that the arguments must satisfy; null: any arguments."
@@ -29,7 +32,7 @@ class Rule(serializers.Serializer[Any]):
     uses_left = serializers.IntegerField(allow_null=True, help_text="Calls that it may still approve; null: any.")
     expires_at = serializers.DateTimeField(allow_null=True)
     enabled = serializers.BooleanField()
-    state = serializers.ChoiceField(choices=list(rulebook.STATES.items()))
+    state = serializers.ChoiceField(choices=list(rulebook.STATES))
     owner = Someone(help_text="Who answers for it: who made it, or changed it last.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -42,6 +45,7 @@ class Rule(serializers.Serializer[Any]):
         return rulebook.body(instance)
 
 
+@extend_schema_serializer(component_name="ApprovalRule")
 class RuleRequest(serializers.Serializer[Any]):
     """A rule to be made, or to be tried."""
 
@@ -63,6 +67,7 @@ class RuleRequest(serializers.Serializer[Any]):
         return NewRule(**given)
 
 
+@extend_schema_serializer(component_name="ApprovalRule")
 class RuleChange(serializers.Serializer[Any]):
     """What can be changed of a rule."""
 
@@ -72,6 +77,7 @@ class RuleChange(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
 
 
+@extend_schema_serializer(component_name="DryRunOutcomes")
 class Outcomes(serializers.Serializer[Any]):
     """How many calls the rule would have decided."""
 
@@ -79,12 +85,14 @@ class Outcomes(serializers.Serializer[Any]):
     denied = serializers.IntegerField()
 
 
+@extend_schema_serializer(component_name="DryRunPerson")
 class Concerned(Someone):
     """A person, and how many of their calls the rule would have decided."""
 
     calls = serializers.IntegerField()
 
 
+@extend_schema_serializer(component_name="DryRunExample")
 class Example(serializers.Serializer[Any]):
     """A call that the rule would have decided."""
 
@@ -93,7 +101,7 @@ class Example(serializers.Serializer[Any]):
     user = Someone()
     input = serializers.JSONField(allow_null=True, help_text="Null beyond 16,384 bytes.")
     input_bytes = serializers.IntegerField()
-    status = serializers.CharField()
+    status = serializers.ChoiceField(choices=Status.choices)
     outcome = serializers.CharField(help_text="What came of it: as in by_outcome.")
     created_at = serializers.DateTimeField()
 

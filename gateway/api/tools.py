@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -11,7 +10,9 @@ from rest_framework.response import Response
 from approvals import gates, rights
 from approvals.rights import Rights
 from gateway import records
+from gateway.api import tool_serializers
 from gateway.api.asynchronous import AsyncView
+from gateway.api.schema import refusals
 from gateway.errors import InvalidRequest, NoSuchAgent
 from tenants.scoping import transaction
 from tools import definitions, pipeline
@@ -44,9 +45,9 @@ class ToolListView(_ToolsView):
     """The caller's tools."""
 
     @extend_schema(
-        operation_id="tools",
-        parameters=[OpenApiParameter("style", str, enum=list(STYLES)), _AGENT],
-        responses=OpenApiTypes.OBJECT,
+        operation_id="list_tools",
+        parameters=[OpenApiParameter("style", str, enum=list(STYLES), description="As this provider wants them."), _AGENT],
+        responses={200: tool_serializers.ToolList, **refusals(InvalidRequest, NoSuchAgent)},
     )
     async def get(self, request: Request) -> Response:
         """Name, description, parameters, tier and rate limit of each; or with `?style=` a provider's definitions."""
@@ -74,7 +75,11 @@ class ToolListView(_ToolsView):
 class ToolAccessView(_ToolsView):
     """May I call it, and if not, why."""
 
-    @extend_schema(operation_id="tool_access", parameters=[_AGENT], responses=OpenApiTypes.OBJECT)
+    @extend_schema(
+        operation_id="get_tool_access",
+        parameters=[_AGENT],
+        responses={200: tool_serializers.ToolAccess, **refusals(NoSuchAgent)},
+    )
     async def get(self, request: Request, name: str) -> Response:
         """Gate by gate; nothing is counted."""
         tool = registry().get(name)
