@@ -341,6 +341,17 @@ SPECTACULAR_SETTINGS = {
         "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
         "ProblemCode": "gateway.api.problems.codes",
     },
+    "TAGS": [
+        {"name": "runs", "description": "Ask, and follow what comes of it."},
+        {"name": "conversations", "description": "One's own conversations and their messages."},
+        {"name": "tools", "description": "The tools that the caller may use."},
+        {"name": "tool-calls", "description": "The history of calls, and their receipts."},
+        {"name": "approvals", "description": "Calls that wait for a human."},
+        {"name": "approval-rules", "description": "Rules that decide in advance."},
+        {"name": "ledger", "description": "What the log of all calls is verified with."},
+        {"name": "erasures", "description": "What was erased, and erasing."},
+        {"name": "tenant", "description": "The caller's tenant."},
+    ],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "gateway.api.schema.plain_nulls",

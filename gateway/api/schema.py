@@ -70,6 +70,10 @@ class ProblemSchema(AutoSchema):
         tag = self.path.removeprefix("/api/v1/").partition("/")[0]
         return ["runs" if tag == "chat" else tag]
 
+    def _get_format_query_parameters(self) -> list[dict[str, Any]]:
+        """None: what is answered is asked for by Accept."""
+        return []
+
     def _may_answer(self, operation: dict[str, Any], status: int) -> bool:
         if status == 400:
             return bool(operation.get("requestBody") or operation.get("parameters"))
@@ -84,17 +88,13 @@ class ProblemSchema(AutoSchema):
 
 
 def _as_text(stream: dict[str, Any]) -> None:
-    """Describe an event stream as the text that it is.
+    """Describe an event stream as the text that it is, and say in `x-event-schema` what its events are once read.
 
-    The events are components, and `x-event-schema` says which: a client that took them for the schema of the body would
-    try to read the whole stream as one JSON document. OpenAPI 3.2 has `itemSchema` for it, which generators do not read.
+    Generated clients would read the whole stream as one JSON document if the events were the schema of the body. OpenAPI
+    3.2 has `itemSchema` for it, which generators do not know.
     """
     stream["x-event-schema"] = stream["schema"]
-    stream["schema"] = {
-        "type": "string",
-        "description": "Server-sent events with `id`, `event` and one line of JSON as `data`. Each, with its data read, "
-        "is a StreamEvent. A comment line comes at least every 10 seconds.",
-    }
+    stream["schema"] = {"$ref": "#/components/schemas/EventStream"}
 
 
 def plain_nulls(result: dict[str, Any], generator: Any, **more: Any) -> dict[str, Any]:

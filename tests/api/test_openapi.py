@@ -1,10 +1,14 @@
 """The OpenAPI document, and schemathesis over it."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import schemathesis
+from django.core.management import call_command
 from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import CheckFunction, not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -64,6 +68,44 @@ def test_the_document_is_valid_and_names_every_operation(document: dict[str, Any
         if method != "parameters"
     }
     assert named == set(OPERATIONS)
+
+
+def test_the_document_is_made_without_a_warning_and_is_always_the_same(document: dict[str, Any], tmp_path: Path) -> None:
+    options: dict[str, Any] = {"format": "openapi-json", "validate": True, "fail_on_warn": True}
+    call_command("spectacular", file=str(tmp_path / "here.json"), **options)
+    here = json.loads((tmp_path / "here.json").read_text())
+    # The one that is served was made in another process, with another hash seed.
+    assert json.dumps(here) == json.dumps(document)
+
+
+def test_operations_and_components_have_names_that_read_well(document: dict[str, Any]) -> None:
+    operations = [each for item in document["paths"].values() for each in item.values()]
+    names = [operation["operationId"] for operation in operations]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)+", name)] == []
+    assert {"create_chat", "get_run", "approve_request", "create_chat_completion"} <= set(names)
+    components = set(document["components"]["schemas"])
+    assert {name for name in components if re.search(r"RequestRequest|Patched|Enum|Serializer|Body$", name)} == set()
+    tags = {tag["name"] for tag in document["tags"]}
+    assert {tag for operation in operations for tag in operation["tags"]} == tags
+
+
+def test_every_operation_has_typed_answers_and_problems(document: dict[str, Any]) -> None:
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            for status, response in operation["responses"].items():
+                kinds = response.get("content", {})
+                assert (status == "204") == (not kinds), (method, path, status)
+                for kind, content in kinds.items():
+                    assert "$ref" in content["schema"] or kind == "text/plain", (method, path, status)
+                if status >= "400" and path.startswith("/api/v1/"):
+                    assert kinds == {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+            assert {"401", "403", "500", "503"} <= set(operation["responses"]), (method, path)
+
+
+def test_every_component_is_used(document: dict[str, Any]) -> None:
+    used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+    assert set(document["components"]["schemas"]) == used
 
 
 def test_the_document_says_how_to_authenticate(document: dict[str, Any]) -> None:
