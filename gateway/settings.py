@@ -216,6 +216,10 @@ ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
 ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
 GEMINI_API_KEY = env.text("GEMINI_API_KEY")
 GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
+# What /v1/models lists of each; any other name is passed on as well.
+OPENAI_MODELS = env.words("OPENAI_MODELS")
+ANTHROPIC_MODELS = env.words("ANTHROPIC_MODELS")
+GEMINI_MODELS = env.words("GEMINI_MODELS")
 # How long a provider may send nothing in the middle of an answer.
 PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
 # In production the demo model answers nobody who did not ask for it by name.

@@ -90,7 +90,9 @@ class RuleListView(_Rules, generics.ListAPIView[ApprovalRule]):
     filterset_class = RuleFilter
     filter_backends = [DjangoFilterBackend]
 
-    @extend_schema(operation_id="create_approval_rule", request=shapes.RuleRequest, responses={201: shapes.Rule, **_REFUSED})
+    @extend_schema(
+        operation_id="create_approval_rule", request=shapes.RuleRequest, responses={201: shapes.Rule, **_REFUSED}
+    )
     def post(self, request: Request) -> Response:
         """Make a rule; it is in force at once, and `warnings` says what its author should know of it."""
         rule, warnings = rule_changes.add(self.principal.tenant_id, self.principal.user_id, self.wanted())
@@ -101,7 +103,9 @@ class RuleListView(_Rules, generics.ListAPIView[ApprovalRule]):
 class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
     """One rule; switch it off, or change its name, uses or expiry."""
 
-    @extend_schema(operation_id="update_approval_rule", request=shapes.RuleChange, responses={200: shapes.Rule, **_REFUSED})
+    @extend_schema(
+        operation_id="update_approval_rule", request=shapes.RuleChange, responses={200: shapes.Rule, **_REFUSED}
+    )
     def patch(self, request: Request, id: uuid.UUID) -> Response:
         """Change a rule, and answer for it from now on."""
         self.get_object()
@@ -113,7 +117,9 @@ class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
 class RuleDryRunView(_Rules):
     """Try a rule before it is made."""
 
-    @extend_schema(operation_id="dry_run_approval_rule", request=shapes.RuleRequest, responses={200: shapes.DryRun, **_REFUSED})
+    @extend_schema(
+        operation_id="dry_run_approval_rule", request=shapes.RuleRequest, responses={200: shapes.DryRun, **_REFUSED}
+    )
     def post(self, request: Request) -> Response:
         """What the rule would have done with the tool's calls of the last 30 days; nothing is saved."""
         rule, warnings = rule_changes.check(self.principal.tenant_id, self.principal.user_id, self.wanted())

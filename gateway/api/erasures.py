@@ -123,9 +123,7 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
         read_only_fields = ["id", "slug", "name", "erased_until"]
 
 
-@extend_schema_view(
-    get=extend_schema(operation_id="get_tenant"), patch=extend_schema(operation_id="update_tenant")
-)
+@extend_schema_view(get=extend_schema(operation_id="get_tenant"), patch=extend_schema(operation_id="update_tenant"))
 class TenantView(WithinTenant, generics.GenericAPIView[Tenant]):
     """The caller's tenant: how long it keeps the payloads of calls."""
 

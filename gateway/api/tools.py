@@ -46,7 +46,10 @@ class ToolListView(_ToolsView):
 
     @extend_schema(
         operation_id="list_tools",
-        parameters=[OpenApiParameter("style", str, enum=list(STYLES), description="As this provider wants them."), _AGENT],
+        parameters=[
+            OpenApiParameter("style", str, enum=list(STYLES), description="As this provider wants them."),
+            _AGENT,
+        ],
         responses={200: tool_serializers.ToolList, **refusals(InvalidRequest, NoSuchAgent)},
     )
     async def get(self, request: Request) -> Response:

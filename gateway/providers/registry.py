@@ -1,10 +1,11 @@
 """Which providers are configured, and their adapters: one a process and event loop, built on first use."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from gateway.providers import known_models
 from gateway.providers.demo import DemoProvider
 from gateway.providers.interface import Provider
 
@@ -25,18 +26,27 @@ class UnknownModel(LookupError):
 
 
 class Providers:
-    """The configured providers by name; `builders` make their adapters."""
+    """The configured providers by name; `builders` make their adapters. `listed` are the models that the operator names
+    of a provider, which take the place of those that are known of it."""
 
-    def __init__(self, builders: Mapping[str, Callable[[], Provider]], default_model: str):
+    def __init__(
+        self,
+        builders: Mapping[str, Callable[[], Provider]],
+        default_model: str,
+        listed: Mapping[str, Sequence[str]] | None = None,
+    ):
         self._builders = dict(builders)
         self._default_model = default_model
+        self._listed = dict(listed or {})
         # An HTTP client belongs to the loop that it was first used in.
         self._built: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Provider]] = WeakKeyDictionary()
 
     @classmethod
     def from_settings(cls, settings: Any) -> "Providers":
-        """Read the *_API_KEY and *_BASE_URL settings, PROVIDER_IDLE_SECONDS, DEFAULT_MODEL and TOOLGATE_ENV; a base URL
-        alone needs no key."""
+        """Read the *_API_KEY, *_BASE_URL and *_MODELS settings, PROVIDER_IDLE_SECONDS, DEFAULT_MODEL and TOOLGATE_ENV.
+
+        A base URL alone needs no key; what models such a server has is not known unless *_MODELS says so.
+        """
         builders: dict[str, Callable[[], Provider]] = {}
         idle: float = settings.PROVIDER_IDLE_SECONDS
         if settings.OPENAI_API_KEY or settings.OPENAI_BASE_URL:
@@ -53,14 +63,23 @@ class Providers:
             )
         if settings.TOOLGATE_ENV == "development" or settings.DEFAULT_MODEL == DEMO_MODEL:
             builders[DemoProvider.name] = DemoProvider
-        return cls(builders, settings.DEFAULT_MODEL)
+        listed: dict[str, Sequence[str]] = {}
+        for provider in ("openai", "anthropic", "gemini"):
+            named = getattr(settings, f"{provider.upper()}_MODELS")
+            if named or not getattr(settings, f"{provider.upper()}_API_KEY"):
+                listed[provider] = named
+        return cls(builders, settings.DEFAULT_MODEL, listed)
 
     def models(self) -> list[str]:
-        """The models that the configuration names, as "provider/model", the default one first."""
+        """The known models of the configured providers, as "provider/model", the default one first.
+
+        No provider is asked, but SDKs may be imported: call it off the event loop.
+        """
         named = [self._default_model] if self._default_model.partition("/")[0] in self._builders else []
-        if DemoProvider.name in self._builders and DEMO_MODEL not in named:
-            named.append(DEMO_MODEL)
-        return named
+        for provider in self._builders:
+            models = [DemoProvider.model] if provider == DemoProvider.name else self._listed.get(provider)
+            named += [f"{provider}/{model}" for model in (known_models.of(provider) if models is None else models)]
+        return list(dict.fromkeys(named))
 
     def fault(self) -> str:
         """Why a request that names no model cannot be answered, in one line; empty when it can."""

@@ -1,5 +1,6 @@
-"""`GET /v1/models`: the models that the configuration names, and the caller's agents, without asking upstream."""
+"""`GET /v1/models`: the known models of the configured providers, and the caller's agents, without asking upstream."""
 
+import asyncio
 from typing import Any
 
 import psycopg
@@ -25,7 +26,8 @@ async def answer(scope: Scope, send: Send) -> None:
         principal = await authenticated(headers)
         async with transaction(Walls(principal.tenant_id, principal.user_id)) as connection:
             agents = await records.agent_slugs(connection)
-        found = [_model(name, name.partition("/")[0]) for name in loop.providers().models()]
+        names = await asyncio.to_thread(loop.providers().models)
+        found = [_model(name, name.partition("/")[0]) for name in names]
         found += [_model(slug, "toolgate") for slug in agents]
         wanted = scope["path"].removeprefix("/v1/models").strip("/")
         if not wanted:

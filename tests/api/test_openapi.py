@@ -70,7 +70,9 @@ def test_the_document_is_valid_and_names_every_operation(document: dict[str, Any
     assert named == set(OPERATIONS)
 
 
-def test_the_document_is_made_without_a_warning_and_is_always_the_same(document: dict[str, Any], tmp_path: Path) -> None:
+def test_the_document_is_made_without_a_warning_and_is_always_the_same(
+    document: dict[str, Any], tmp_path: Path
+) -> None:
     options: dict[str, Any] = {"format": "openapi-json", "validate": True, "fail_on_warn": True}
     call_command("spectacular", file=str(tmp_path / "here.json"), **options)
     here = json.loads((tmp_path / "here.json").read_text())

@@ -45,7 +45,9 @@ def test_an_unknown_model_or_agent_is_404(client: Client, tenant: Cast) -> None:
 def test_models_are_the_configured_ones_and_the_agents(client: Client, tenant: Cast) -> None:
     names = [model.id for model in client(tenant.alice).models.list()]
     assert "offline/demo" in names and "default" in names
-    assert client(tenant.alice).models.retrieve("default").id == "default"
+    assert {"openai/gpt-4o", "anthropic/claude-sonnet-4-5"} <= set(names)
+    for name in ("default", "openai/gpt-4o"):
+        assert client(tenant.alice).models.retrieve(name).id == name
 
 
 def test_an_agent_is_a_model(upstream: Upstream, client: Client, tenant: Cast) -> None:

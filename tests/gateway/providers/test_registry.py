@@ -2,6 +2,7 @@ import asyncio
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,10 @@ from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider
 
 
-def configured(**settings: str | int) -> Providers:
+def configured(**settings: Any) -> Providers:
     """The registry for these settings and otherwise empty ones, in development."""
     names = [f"{provider}_{name}" for provider in ("OPENAI", "ANTHROPIC", "GEMINI") for name in ("API_KEY", "BASE_URL")]
-    empty = dict.fromkeys(names, "")
+    empty = dict.fromkeys(names, "") | {f"{name}_MODELS": [] for name in ("OPENAI", "ANTHROPIC", "GEMINI")}
     defaults = {"DEFAULT_MODEL": "offline/demo", "TOOLGATE_ENV": "development", "PROVIDER_IDLE_SECONDS": 30}
     return Providers.from_settings(SimpleNamespace(**(empty | defaults | settings)))
 
@@ -50,8 +51,30 @@ async def test_a_key_configures_a_provider_and_any_of_its_models() -> None:
     provider, model = providers.resolve("gemini/gemini-x")
     assert isinstance(provider, GeminiProvider)
     assert model == "gemini-x"
-    assert providers.models() == ["openai/gpt-x", "offline/demo"]
+    assert providers.models()[0] == "openai/gpt-x"
     await providers.close()
+
+
+async def test_of_a_provider_with_a_key_the_models_that_its_sdk_names_are_listed() -> None:
+    models = configured(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=KEY, GEMINI_API_KEY=KEY).models()
+    assert models[0] == "offline/demo" and len(set(models)) == len(models)
+    listed = {"openai/gpt-4o", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash", "gemini/gemini-flash-latest"}
+    assert listed <= set(models)
+    assert not any(model.startswith(("anthropic/", "gemini/")) for model in configured(OPENAI_API_KEY=KEY).models())
+
+
+async def test_what_the_operator_lists_takes_the_place_of_what_is_known() -> None:
+    providers = configured(OPENAI_API_KEY=KEY, OPENAI_MODELS=["gpt-x", "gpt-y"], DEFAULT_MODEL="openai/gpt-y")
+    assert providers.models() == ["openai/gpt-y", "openai/gpt-x", "offline/demo"]
+    provider, model = providers.resolve("openai/gpt-z")
+    assert isinstance(provider, OpenAIProvider) and model == "gpt-z"
+    await providers.close()
+
+
+async def test_of_a_server_without_a_key_nothing_is_known_but_what_is_listed() -> None:
+    assert configured(OPENAI_BASE_URL="http://127.0.0.1:11434/v1").models() == ["offline/demo"]
+    listed = configured(OPENAI_BASE_URL="http://127.0.0.1:11434/v1", OPENAI_MODELS=["llama3.3"])
+    assert listed.models() == ["offline/demo", "openai/llama3.3"]
 
 
 async def test_a_base_url_needs_no_key(fake: FakeProvider) -> None:
@@ -85,7 +108,7 @@ async def test_the_message_names_the_configured_providers() -> None:
 async def test_production_has_the_demo_model_only_as_its_default() -> None:
     assert configured(TOOLGATE_ENV="production").models() == ["offline/demo"]
     providers = configured(TOOLGATE_ENV="production", OPENAI_API_KEY=KEY, DEFAULT_MODEL="openai/gpt-x")
-    assert providers.models() == ["openai/gpt-x"]
+    assert providers.models()[0] == "openai/gpt-x" and "offline/demo" not in providers.models()
     with pytest.raises(UnknownModel):
         providers.resolve("offline/demo")
 
