@@ -23,7 +23,6 @@ from gateway.errors import InvalidRequest
 from tenants.views import WithinTenant
 from tools.arguments import shown
 
-
 _REFUSED = refusals(InvalidRule, NotAnOwner)
 
 

@@ -1,6 +1,6 @@
 """The shapes of a run's server-sent events: one component an event, and `StreamEvent` for any of them.
 
-On the wire an event is text: `id`, `event`, and `data` as one line of JSON. The components describe it with `data` read.
+On the wire an event is text: `id`, `event`, and `data` as one line of JSON. The components have its `data` read.
 """
 
 import re
@@ -10,8 +10,8 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_seri
 from rest_framework import serializers
 
 from gateway.api.call_serializers import Call
-from gateway.api.run_serializers import RunBody
 from gateway.api.fields import Constant
+from gateway.api.run_serializers import RunBody
 from gateway.models import Run
 
 

@@ -90,8 +90,8 @@ class ProblemSchema(AutoSchema):
 def _as_text(stream: dict[str, Any]) -> None:
     """Describe an event stream as the text that it is, and say in `x-event-schema` what its events are once read.
 
-    Generated clients would read the whole stream as one JSON document if the events were the schema of the body. OpenAPI
-    3.2 has `itemSchema` for it, which generators do not know.
+    Generated clients would read the whole stream as one JSON document if the events were the schema of the body.
+    OpenAPI 3.2 has `itemSchema` for it, which generators do not know.
     """
     stream["x-event-schema"] = stream["schema"]
     stream["schema"] = {"$ref": "#/components/schemas/EventStream"}

@@ -1,6 +1,7 @@
 """The OpenAPI document, and answers held against it."""
 
 import functools
+import io
 import json
 from typing import Any
 
@@ -14,8 +15,6 @@ Schema = dict[str, Any]
 @functools.cache
 def document() -> Schema:
     """The document, as it is served."""
-    import io
-
     text = io.StringIO()
     call_command("spectacular", format="openapi-json", stdout=text)
     found: Schema = json.loads(text.getvalue())
@@ -41,7 +40,8 @@ def assert_documented(method: str, path: str, answer: httpx.Response) -> Any:
     content = responses[str(answer.status_code)]["content"]
     kind = answer.headers["Content-Type"].partition(";")[0]
     assert kind in content, f"{method} {path}: {answer.status_code} {kind} is undocumented"
-    assert problems_of(content[kind]["schema"], answer.json()) == []
+    problems = problems_of(content[kind]["schema"], answer.json())
+    assert problems == [], f"{method} {path}: {answer.status_code}: {problems}"
     return answer.json()
 
 

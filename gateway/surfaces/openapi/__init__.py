@@ -1,7 +1,7 @@
 """What the compatible APIs under /v1 accept and answer, as fragments of the OpenAPI document.
 
 Django has no views for these addresses, so drf-spectacular cannot find them. Each fragment is an OpenAPI document with
-nothing but `tags`, `paths` and `components`. tests/surfaces/test_openapi.py holds them to what the surfaces read and write.
+nothing but `tags`, `paths` and `components`; tests hold them to what the surfaces read and write.
 """
 
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 FRAGMENTS = ("shared", "chat_completions", "responses", "messages", "models")
-_SECURITY = [{"apiKey": []}, {"xApiKey": []}]
+_SECURITY: list[dict[str, list[str]]] = [{"apiKey": []}, {"xApiKey": []}]
 # The error statuses that every operation may answer.
 _COMMON = {
     "400": "The request makes no sense, or asks for what cannot be done.",
