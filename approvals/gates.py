@@ -67,7 +67,7 @@ def _denied(name: str, rule: Rule, how: str) -> Answer:
         False,
         "policy_denied",
         model=f"A rule of this tenant denies this call of {name}. Do not try it again with the same arguments.",
-        user=f"A rule of your tenant denies this use of {name}.",
+        user=f"A rule of your tenant denies this use of {name}. An owner can change the rules (/approvals/rules/).",
         log=f"denied by the rule {rule.name}{how}",
         rule=rule.id,
     )

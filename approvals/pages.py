@@ -36,7 +36,7 @@ RECENT = 500
 PEOPLE = 200
 MEMBERS = (
     "The queue is for approvers, auditors and owners, and you are a member. What waits on your own behalf stands in "
-    "your chat and your history; an owner of your tenant can make you an approver."
+    "your chat and your history; the operator of this Toolgate can make you an approver."
 )
 AGES = [
     ("", "Any age"),

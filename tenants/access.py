@@ -31,7 +31,7 @@ def signed_in(page: Page) -> Page:
             return redirect_to_login(request.get_full_path())
         principal = authentication.by_session(request)
         if principal is None:
-            raise PermissionDenied("You are not a member of any tenant yet. Ask an owner of yours to add you.")
+            raise PermissionDenied("You are not a member of any tenant yet. The operator of this Toolgate can add you.")
         request.principal = principal
         with scoping.scope(principal.tenant_id, principal.user_id):
             return page(request, *args, **kwargs)

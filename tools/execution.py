@@ -75,7 +75,7 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
     """One attempt, settled; True when the call went back to the queue to be tried again."""
     tool = registry().get(call["tool_name"])
     if tool is None:
-        gone = Failure("unavailable", f"The tool {call['tool_name']} is not installed any more.")
+        gone = Failure("unavailable", f"The tool {call['tool_name']} is not installed any more; tell the operator.")
         await _settle(scope, call, Outcome(failure=gone, display=gone.message))
         return False
     guarded = (scope.tenant_id, tool.name)
@@ -112,7 +112,7 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
         # A fault of the tool's author: recorded for the user without its details, which go to the log.
         log.exception("tool crashed", extra={"tool": tool.name, "call_id": str(call["id"])})
         circuits.failed(*guarded)
-        crashed = Failure("execution_error", f"{tool.name} failed unexpectedly.")
+        crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
         await _settle(scope, call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
     return False
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from audit.recorder import Failure
-from tools import ratelimit, schema
+from tools import ratelimit, refusals, schema
 from tools.errors import ToolValidationError
 from tools.interface import Tier, Tool
 from tools.policy import Policy
@@ -86,24 +86,16 @@ class Caller:
 
 def allowlist(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
     """Unknown tools, and tools that the operator, the tenant or the agent does not list, are refused."""
-    name, tool = candidate.name, candidate.tool
-    if tool is None:
-        closed = "unknown tool"
-    elif policy.operator_tools is not None and name not in policy.operator_tools:
-        closed = "not on the operator's allowlist"
-    elif not policy.setting(tool).enabled:
-        closed = "switched off by the tenant"
-    elif policy.agent_tools is not None and name not in policy.agent_tools:
-        closed = "not among the agent's tools"
-    else:
+    refused = refusals.not_allowed(_quoted(candidate.name), candidate.tool, policy, caller.agent)
+    if refused is None:
         return Answer("allowlist", True)
     return Answer(
         "allowlist",
         False,
         "not_allowed",
-        model=f"The tool {_quoted(name)} may not be called here. Use only the tools you were given.",
-        user="The assistant asked for a tool that is not allowed here.",
-        log=closed,
+        model=refused.to_model(refusals.USE_OTHERS),
+        user=refused.to_user(),
+        log=refused.log,
     )
 
 
@@ -139,26 +131,16 @@ def permission(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
     """A deny wins, then the agent's ceiling; an allow reaches beyond the role's; else the tier must be under it."""
     tool = candidate.tool
     assert tool is not None
-    tier = policy.tier(tool)
-    if policy.role is None:
-        why = "the user is no longer a member of the tenant"
-    elif policy.granted(tool, "deny"):
-        why = "a grant denies it"
-    elif policy.agent_ceiling is not None and tier.rank > policy.agent_ceiling.rank:
-        why = f"{tier} is above what the agent may use, {policy.agent_ceiling}"
-    elif policy.granted(tool, "allow"):
-        return Answer("permission", True, log="a grant allows it")
-    elif tier.rank > policy.ceiling.rank:
-        why = f"{tier} is above the ceiling of the role {policy.role}, {policy.ceiling}"
-    else:
-        return Answer("permission", True)
+    refused = refusals.not_permitted(tool, policy, caller.agent)
+    if refused is None:
+        return Answer("permission", True, log="a grant allows it" if policy.granted(tool, "allow") else "")
     return Answer(
         "permission",
         False,
         "permission_denied",
-        model=f"The user may not use {tool.name}. Do not try again; tell the user to ask an owner for access.",
-        user=f"You do not have permission to use {tool.name}. An owner of your tenant can grant it.",
-        log=why,
+        model=refused.to_model(refusals.DO_NOT_TRY),
+        user=refused.to_user(),
+        log=refused.log,
     )
 
 
@@ -184,8 +166,10 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
             "rate_limit",
             False,
             "unavailable",
-            model=f"{tool.name} cannot run at the moment because limits cannot be counted. Tell the user to try later.",
-            user=f"{tool.name} is unavailable for the moment. Try again in a minute.",
+            model=f"{tool.name} cannot run at the moment because its rate limit cannot be counted. It did not run. "
+            "Tell the user to try later, and to tell the operator if it goes on.",
+            user=f"The rate limit of {tool.name} cannot be counted at the moment, so it did not run. Try again in a "
+            "minute; if it goes on, tell the operator.",
             log=f"limits unavailable ({away})",
         )
     if charge.allowed:
@@ -195,7 +179,8 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
         False,
         "rate_limited",
         model=f"{tool.name} is limited to {rate} for this user. It can be called again in {charge.reset} seconds.",
-        user=f"{tool.name} was used too often; it is available again in {charge.reset} seconds.",
+        user=f"{tool.name} was used too often: its rate limit is {rate}. It is available again in {charge.reset} "
+        "seconds. The operator can change the limit (tool settings in /admin/).",
         log=f"over {rate}",
     )
 

@@ -158,7 +158,9 @@ def test_a_rule_that_denies_refuses_whatever_the_tier_and_the_refusal_is_recorde
     assert states([milk, bread]) == ["policy_denied", "success"]
     assert milk["decision"][-1] == {
         "gate": "policy", "ok": False, "code": "policy_denied", "rule": str(rule.id),
-        "log": "denied by the rule No milk", "user": "A rule of your tenant denies this use of save_note.",
+        "log": "denied by the rule No milk",
+        "user": "A rule of your tenant denies this use of save_note. "
+        "An owner can change the rules (/approvals/rules/).",
         "model": "A rule of this tenant denies this call of save_note. "
         "Do not try it again with the same arguments.",
     }  # fmt: skip
