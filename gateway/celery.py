@@ -4,11 +4,13 @@ Messages are acknowledged early and never retried or delayed by Celery; a messag
 delivered twice is made good by the claims in `audit.recorder` and by the sweeper.
 """
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
 from celery.app.amqp import AMQP
+from celery.signals import setup_logging
 from kombu import Connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -27,6 +29,16 @@ class Messaging(AMQP):
     """Celery's messaging over such connections."""
 
     Connection = PatientConnection
+
+
+@setup_logging.connect  # type: ignore[untyped-decorator]
+def log_as_everywhere(loglevel: int | str | None = None, **options: Any) -> None:
+    """Keep Celery's own handlers out, which write what they are given as it is."""
+    import django
+
+    django.setup()
+    if loglevel is not None:
+        logging.getLogger().setLevel(loglevel)
 
 
 app = Celery("toolgate", amqp=Messaging)

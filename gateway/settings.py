@@ -375,6 +375,8 @@ LOGGING = {
             for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp")
         },
         "django.request": {"level": "ERROR"},
+        # The server's own handlers write what they are given as it is.
+        **{name: {"handlers": [], "propagate": True, "level": "WARNING"} for name in ("uvicorn", "uvicorn.access")},
         # With a traceback a second it would tell that Redis is away, which /readyz tells too.
         "channels_redis": {"level": "CRITICAL"},
     },
