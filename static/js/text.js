@@ -1,6 +1,7 @@
-// A model's text as elements: paragraphs, lists, code and bare links, and nothing else. Images are never loaded.
+// A model's text as elements: paragraphs, lists, tables, code and bare links, and nothing else. Images are never loaded.
 
 import { element } from "./dom.js";
+import { cells, sides } from "./tables.js";
 
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const PICTURE = /\p{Extended_Pictographic}\ufe0f?$/u;
@@ -39,22 +40,31 @@ export class Prose {
   }
 }
 
-/** The blocks of a text: {kind: "code" | "list" | "heading" | "words", lines, ordered?, start?, source}. */
+/** The blocks of a text: {kind: "code" | "list" | "table" | "heading" | "words", lines, ordered?, start?, sides?, source}. */
 export function blocks(text) {
   const found = [];
   let open = null;
   const begin = (block) => found.push((open = { lines: [], ...block }));
-  for (const line of text.replace(/\r\n?/g, "\n").split("\n")) {
+  const lines = text.replace(/\r\n?/g, "\n").split("\n");
+  for (const [at, line] of lines.entries()) {
     const fence = FENCE.exec(line);
     if (open?.kind === "code") {
       if (fence && fence[1].startsWith(open.fence) && !fence[2]) open = null;
       else open.lines.push(line);
       continue;
     }
+    if (open?.kind === "table" && line.includes("|")) {
+      // What stands below the head says how many columns there are, and is no row.
+      if (open.ruled) open.lines.push(line);
+      open.ruled = true;
+      continue;
+    }
+    const columns = open?.kind !== "list" && sides(line, lines[at + 1]);
     const item = ITEM.exec(line);
     const heading = HEADING.exec(line);
     if (fence) begin({ kind: "code", fence: fence[1] });
     else if (line.trim() === "") open = open?.kind === "list" ? open : null;
+    else if (columns) begin({ kind: "table", lines: [line], sides: columns });
     else if (heading) {
       begin({ kind: "heading", lines: [heading[1]] });
       open = null;
@@ -68,7 +78,7 @@ export function blocks(text) {
       open.lines.push(line);
     }
   }
-  for (const block of found) block.source = `${block.kind}${block.start ?? ""}\n${block.lines.join("\n\n")}`;
+  for (const block of found) block.source = `${block.kind}${block.start ?? ""}${block.sides ?? ""}\n${block.lines.join("\n\n")}`;
   return found;
 }
 
@@ -76,6 +86,7 @@ function draw(block) {
   if (block.kind === "code") {
     return element("pre", { "tabindex": "0", "dir": "ltr" }, element("code", {}, block.lines.join("\n")));
   }
+  if (block.kind === "table") return table(block);
   if (block.kind === "list") {
     const list = element(block.ordered ? "ol" : "ul");
     if (block.ordered && block.start !== "1") list.setAttribute("start", block.start);
@@ -84,6 +95,22 @@ function draw(block) {
   }
   const kind = block.kind === "heading" ? "heading" : "words";
   return element("p", { "class": kind, "dir": "auto" }, ...inline(block.lines.join("\n")));
+}
+
+function table({ lines: [head, ...rows], sides: found }) {
+  const line = (tag, text) => {
+    const given = cells(text);
+    return element("tr", {}, ...found.map((side, at) => cell(tag, side, given[at] ?? "")));
+  };
+  const drawn = element("table", {}, element("thead", {}, line("th", head)), element("tbody", {}, ...rows.map((each) => line("td", each))));
+  // Wider than the thread, it scrolls in a box of its own, by keyboard too.
+  return element("section", { "class": "wide", "tabindex": "0" }, drawn);
+}
+
+function cell(tag, side, text) {
+  const made = element(tag, { "dir": "auto", ...(side && { "data-side": side }) }, ...inline(text));
+  if (tag === "th") made.setAttribute("scope", "col");
+  return made;
 }
 
 function inline(text) {
