@@ -167,7 +167,10 @@ class Message(models.Model):
     class Meta:
         db_table = "messages"
         ordering = ["created_at"]
-        indexes = [models.Index(fields=["tenant", "conversation", "created_at"], name="messages_of_conversation")]
+        indexes = [
+            models.Index(fields=["tenant", "conversation", "created_at"], name="messages_of_conversation"),
+            models.Index(fields=["tenant", "user", "-created_at"], name="messages_latest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.role}: {self.content[:40]}"

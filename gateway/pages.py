@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
@@ -17,10 +18,12 @@ from django.views.decorators.http import require_safe
 
 from audit.models import ToolCall
 from audit.templatetags.audit_text import words
+from gateway import conversation_search, loop
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.access import SignedInRequest, signed_in
 from tenants.jsonb import JSONField
 from tenants.pages import frame
+from tenants.principal import Principal
 
 CONVERSATIONS = 40
 RUNS = 30
@@ -38,7 +41,8 @@ class _Place(forms.Form):
     """Where in the conversations the page stands; a value that makes no sense is 404."""
 
     c = forms.UUIDField(required=False)
-    # Of the list at the side: the conversation to go on after.
+    # Of the list at the side: the words to look for, and the conversation to go on after.
+    q = forms.CharField(required=False, max_length=conversation_search.LONGEST)
     after = forms.UUIDField(required=False)
     # Of the opened conversation: the run to go back from.
     before = forms.UUIDField(required=False)
@@ -48,17 +52,16 @@ class _Place(forms.Form):
 @ensure_csrf_cookie
 @signed_in
 def chat(request: SignedInRequest) -> HttpResponse:
-    """The chat, with `?c=` open in it; htmx asks for older conversations with `?after=`."""
+    """The chat, with `?c=` open in it; htmx asks for the list at the side alone, with `?q=` and `?after=`."""
     place = _Place(request.GET)
     if not place.is_valid():
         raise Http404
     principal, wanted = request.principal, place.cleaned_data
-    conversations = Conversation.objects.filter(tenant_id=principal.tenant_id, user_id=principal.user_id)
-    opened = conversations.filter(id=wanted["c"]).first() if wanted["c"] else None
+    opened = conversation_search.own(principal).filter(id=wanted["c"]).first() if wanted["c"] else None
     if wanted["c"] and opened is None:
         raise Http404
-    context: dict[str, Any] = _listed(conversations, wanted["after"]) | {"opened": opened}
-    if request.htmx and wanted["after"]:  # type: ignore[attr-defined]
+    context: dict[str, Any] = _listed(principal, wanted["q"], wanted["after"]) | {"opened": opened, "q": wanted["q"]}
+    if request.htmx:  # type: ignore[attr-defined]
         response = render(request, "chat/conversations.html", context)
     else:
         thread = _thread(opened, wanted["before"]) if opened else {"conversation": None, "runs": [], "earlier": None}
@@ -67,6 +70,8 @@ def chat(request: SignedInRequest) -> HttpResponse:
             "thread": thread,
             "words": words(),
             "agents": agents,
+            "models": loop.providers().models(),
+            "chosen": _last_chosen(opened, agents),
             "demo": _is_demo(agents),
             "examples": EXAMPLES,
         }
@@ -80,7 +85,19 @@ def _is_demo(agents: list[Agent]) -> bool:
     return model.startswith("offline/")
 
 
-def _listed(conversations: Any, after: uuid.UUID | None) -> dict[str, Any]:
+def _last_chosen(opened: Conversation | None, agents: list[Agent]) -> dict[str, str]:
+    """The agent and the model that the conversation went on with last, as the composer offers them: `agent` is a slug,
+    `model` is empty for the agent's own."""
+    last = Run.objects.filter(conversation_id=opened.id).order_by("-created_at").first() if opened else None
+    agent = next((each for each in agents if last is not None and each.id == last.agent_id), None)
+    if last is None or agent is None:
+        return {"agent": agents[0].slug if agents else "", "model": ""}
+    return {"agent": agent.slug, "model": "" if last.model == loop.model_of(agent.model) else last.model}
+
+
+def _listed(principal: Principal, words: str, after: uuid.UUID | None) -> dict[str, Any]:
+    """A page of the list at the side, and the query of the next one as `older`, if there is one."""
+    conversations = conversation_search.own(principal, words)
     if after:
         last = conversations.filter(id=after).first()
         if last is None:
@@ -90,7 +107,8 @@ def _listed(conversations: Any, after: uuid.UUID | None) -> dict[str, Any]:
         )
     found = list(conversations.order_by("-updated_at", "-id")[: CONVERSATIONS + 1])
     shown = found[:CONVERSATIONS]
-    return {"conversations": shown, "older": shown[-1].id if len(found) > CONVERSATIONS else None}
+    more = {"after": shown[-1].id, "q": words} if len(found) > CONVERSATIONS else {}
+    return {"conversations": shown, "older": urlencode({name: value for name, value in more.items() if value})}
 
 
 def _thread(opened: Conversation, before: uuid.UUID | None) -> dict[str, Any]:

@@ -12,13 +12,18 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway import erasure
+from gateway import conversation_search, erasure
 from gateway.api import serializers
 from gateway.api.pagination import Pages
 from gateway.api.schema import ProblemSchema, refusals
 from gateway.errors import ConversationBusy, StillOpen
 from gateway.models import Conversation, Message, Run
 from tenants.views import WithinTenant
+
+_FOUND_BY = (
+    "Only conversations that have each of these words in their title, or in the beginning of one of the caller's "
+    f"latest messages in them; up to {conversation_search.LONGEST} characters."
+)
 
 
 class _ByUpdate(Pages):
@@ -51,6 +56,17 @@ class _Conversations(WithinTenant, generics.GenericAPIView[Conversation]):
 )
 class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversation]):
     """Conversations, last used first; a new empty one."""
+
+    def get_queryset(self) -> QuerySet[Conversation]:
+        """The caller's own conversations; with `?q=`, those that the words are found in."""
+        if getattr(self, "swagger_fake_view", False):
+            return Conversation.objects.none()
+        return conversation_search.own(self.principal, self.request.query_params.get("q", ""))
+
+    @extend_schema(parameters=[OpenApiParameter("q", str, description=_FOUND_BY)])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The caller's conversations, last used first; `?q=` searches them."""
+        return super().get(request, *args, **kwargs)
 
     def perform_create(self, serializer: Any) -> None:
         """A conversation of the caller's."""

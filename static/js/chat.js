@@ -1,5 +1,6 @@
 // The chat page: the composer, the thread, and the run that is being answered.
 
+import { wire } from "./conversations.js";
 import { element } from "./dom.js";
 import { cancel, follow, Refused, withdraw } from "./follow.js";
 import { isOpen, RunView } from "./run.js";
@@ -16,6 +17,7 @@ const thread = find("thread");
 const runs = find("runs");
 const csrf = form.elements.csrfmiddlewaretoken.value;
 const side = readSide(document);
+wire({ csrf, current: () => conversation });
 
 const WAITING = "Waiting for an approval";
 
@@ -66,7 +68,9 @@ function ask(text) {
   fit();
   const message = { content: text, stream: true };
   if (conversation) message.conversation_id = conversation;
-  if (form.elements.agent) message.agent = form.elements.agent.value;
+  for (const choice of ["agent", "model"]) {
+    if (form.elements[choice]?.value) message[choice] = form.elements[choice].value;
+  }
   answer(add(text), { message });
 }
 

@@ -1,6 +1,6 @@
 // The conversations at the side: a drawer on a phone, and a list that keeps the latest on top.
 
-import { element } from "./dom.js";
+import { name, row } from "./conversations.js";
 
 const TITLE = 80;
 
@@ -32,9 +32,10 @@ export function readSide(page) {
     let link = list.querySelector(`a[data-id="${CSS.escape(id)}"]`);
     if (!link) {
       const title = question.trim().replace(/\s+/g, " ").slice(0, TITLE);
-      link = element("a", { "href": `/?c=${encodeURIComponent(id)}`, "data-id": id, "dir": "auto" }, title);
-      element("li", {}, link);
+      link = row(id, title).querySelector("a");
+      name(title);
     }
+    page.querySelector(".find").elements.c.value = id;
     list.querySelector("[aria-current]")?.removeAttribute("aria-current");
     link.setAttribute("aria-current", "page");
     list.prepend(link.parentElement);

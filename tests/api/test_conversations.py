@@ -5,9 +5,13 @@ import uuid
 
 import httpx
 import pytest
+from django.db import connection
 
+from gateway import conversation_search
+from tenants import scoping
+from tests.browser.sessions import session_of
 from tests.database import rows
-from tests.people import Cast
+from tests.people import Cast, Person
 from tests.stack import Stack
 
 PATH = "/api/v1/conversations/"
@@ -95,3 +99,61 @@ def test_ids_and_owners_cannot_be_chosen(stack: Stack, tenant: Cast, other_tenan
     httpx.patch(f"{stack.url}{PATH}{made['id']}/", json=body, headers=tenant.alice.headers)
     [row] = rows("SELECT tenant_id, user_id FROM conversations WHERE id = %(id)s", id=made["id"])
     assert row == {"tenant_id": tenant.id, "user_id": tenant.alice.scope.user_id}
+
+
+def found(stack: Stack, person: Person, words: str) -> list[str]:
+    """The titles of a search over REST, last used first."""
+    answer = httpx.get(stack.url + PATH, params={"q": words}, headers=person.headers)
+    assert answer.status_code == 200, answer.text
+    return [each["title"] for each in answer.json()["results"]]
+
+
+def test_words_are_found_in_titles_and_in_messages_each_in_the_same_one(stack: Stack, tenant: Cast) -> None:
+    plan = stack.chat(tenant.alice, "The Zürich plan").json()["conversation_id"]
+    stack.chat(tenant.alice, "50% of_it is done\nand more", conversation_id=plan)
+    stack.chat(tenant.alice, "Nothing of that")
+    httpx.patch(f"{stack.url}{PATH}{plan}/", json={"title": "Renamed"}, headers=tenant.alice.headers)
+    expected = {
+        "": 2, "  ": 2, "ZÜRICH": 1, "plan zürich": 1, "plan done": 0, "renamed": 1, "50% of_it": 1, "50_": 0,
+        "o__it": 0, "%": 1, "\\": 0, "demo model": 2, "it' OR 1=1 --": 0, "{a,b}": 0, "a\u202eb": 0,
+    }  # fmt: skip
+    assert {words: len(found(stack, tenant.alice, words)) for words in expected} == expected
+    assert found(stack, tenant.alice, "zürich") == ["Renamed"]
+
+
+def test_nobody_finds_what_another_person_or_tenant_said(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
+    stack.chat(tenant.bob, "The secret word is xylophone")
+    stack.chat(other_tenant.alice, "Another xylophone")
+    assert found(stack, tenant.alice, "xylophone") == []
+    assert found(stack, tenant.olga, "xylophone") == []
+    assert found(stack, tenant.bob, "xylophone") == ["The secret word is xylophone"]
+
+
+def test_a_search_beyond_its_bounds_is_refused_or_finds_nothing(stack: Stack, tenant: Cast) -> None:
+    stack.chat(tenant.alice, "hello")
+    answer = httpx.get(stack.url + PATH, params={"q": "x" * 201}, headers=tenant.alice.headers)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "invalid_request", "q")
+    assert found(stack, tenant.alice, "hello\x00") == []
+    page = httpx.get(f"{stack.url}/", params={"q": "x" * 201}, cookies={"sessionid": session_of(tenant.alice)})
+    assert page.status_code == 404
+
+
+def test_a_search_goes_on_over_pages(stack: Stack, tenant: Cast) -> None:
+    for number in range(3):
+        httpx.post(stack.url + PATH, json={"title": f"Trip {number}"}, headers=tenant.alice.headers)
+        httpx.post(stack.url + PATH, json={"title": f"Other {number}"}, headers=tenant.alice.headers)
+    first = httpx.get(stack.url + PATH, params={"q": "trip", "limit": 2}, headers=tenant.alice.headers).json()
+    rest = httpx.get(first["next"], headers=tenant.alice.headers).json()
+    titles = [each["title"] for each in (*first["results"], *rest["results"])]
+    assert sorted(titles) == ["Trip 0", "Trip 1", "Trip 2"]
+    assert rest["next"] is None
+
+
+def test_a_search_reads_a_bounded_part_of_ones_own_messages_by_their_index(tenant: Cast) -> None:
+    with scoping.scope(*tenant.alice.scope), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        query, values = conversation_search.own(tenant.alice.principal, "a%b word").query.sql_with_params()
+        cursor.execute(f"EXPLAIN {query}", values)
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    assert "messages_latest" in plan
+    assert "Limit" in plan

@@ -1,0 +1,12 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("gateway", "0003_surfaces")]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="message",
+            index=models.Index(fields=["tenant", "user", "-created_at"], name="messages_latest"),
+        ),
+    ]
