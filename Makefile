@@ -5,6 +5,9 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 # Nothing that `make check` runs connects to a database, but the settings want to know one.
 NOWHERE := postgresql://nobody@127.0.0.1:1/none
 
+# More than there are cores: a test waits for its web process and worker about as long as it computes.
+WORKERS ?= 3
+
 .DEFAULT_GOAL := help
 .PHONY: help up test check bench faults lock clean venv venv-dev
 
@@ -22,7 +25,7 @@ up: venv
 	@exec $(PY) manage.py up --parent $$PPID
 
 test: venv-dev
-	@exec $(PY) -m pytest -n 2 $(ARGS)
+	@exec $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 check: export DATABASE_URL = $(NOWHERE)
 check: export DATABASE_OWNER_URL = $(NOWHERE)

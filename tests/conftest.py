@@ -49,6 +49,20 @@ def pytest_configure(config: pytest.Config) -> None:
     _enter(config, base, given["workerid"] if given is not None else "alone")
 
 
+# What takes seconds to start and serves more than one test, by the folder or file whose tests share it.
+DEAR = ("house", "mocked", "allowing", "services", "log")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests that share something dear to one pytest worker, which then starts it once."""
+    for item in items:
+        shared = [name for name in DEAR if name in getattr(item, "fixturenames", ())]
+        if shared or item.path.name == "test_history_live.py":
+            where = item.path.parent if item.path.parent.name in ("faults", "surfaces") else item.path
+            item.add_marker(pytest.mark.xdist_group(where.relative_to(ROOT).as_posix()))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: object) -> None:
     """Tell a pytest worker where the migrated database is."""

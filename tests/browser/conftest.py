@@ -1,9 +1,13 @@
 """A headless Chromium in front of a running Toolgate; a page that breaks its own policy fails the test."""
 
 import asyncio
+import json
 import os
 import shutil
-from collections.abc import AsyncIterator
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,21 +38,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("browser")
 
 
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    """Chromium: the one that CHROMIUM names, else the system's, else playwright's own."""
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where to connect to a Chromium: the one that CHROMIUM names, else the system's, else playwright's own.
+
+    It takes longer to start than most tests take, so all of a pytest worker share it.
+    """
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    wanted = {"args": FLAGS, "headless": True, "timeout": PATIENCE_MS} | ({"executablePath": path} if path else {})
+    config = tmp_path_factory.mktemp("chromium") / "config.json"
+    config.write_text(json.dumps(wanted))
+    command = [sys.executable, "-m", "playwright", "launch-server", "--browser", "chromium", "--config", str(config)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        if not address.startswith("ws://"):
+            said = f"{address} {server.stdout.read()}"
+            if path or os.environ.get("CI"):
+                raise RuntimeError(f"no Chromium: {said}")
+            pytest.skip(f"no Chromium here: {address}")
+        yield address
+        # The whole group: what was started is a Node process that has started the browser.
+        os.killpg(server.pid, signal.SIGTERM)
+
+
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """A connection to Chromium; with it go the windows that the test has opened."""
     async with async_playwright() as playwright:
-        try:
-            launched = await playwright.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE_MS)
-        except Exception as error:
-            if path:
-                raise
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"no Chromium here: {str(error).splitlines()[0]}")
-        yield launched
-        await launched.close()
+        connected = await playwright.chromium.connect(chromium, timeout=PATIENCE_MS)
+        yield connected
+        await connected.close()
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from gateway.providers.anthropic import AnthropicProvider
 from gateway.providers.interface import Prompt, UserMessage
 from gateway.providers.openai import OpenAIProvider
 from tests.gateway.providers.fake import FakeProvider
+from tests.waiting import PATIENCE_SECONDS
 from tools.interface import Tier, ToolSpec
 
 KEY = "sk-test-51c3e7f0a9d24b68"
@@ -30,14 +31,14 @@ async def fake() -> AsyncIterator[FakeProvider]:
 
 @pytest.fixture
 async def openai(fake: FakeProvider) -> AsyncIterator[OpenAIProvider]:
-    provider = OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=5)
+    provider = OpenAIProvider(KEY, f"{fake.url}/v1", silent_seconds=PATIENCE_SECONDS)
     yield provider
     await provider.close()
 
 
 @pytest.fixture
 async def anthropic(fake: FakeProvider) -> AsyncIterator[AnthropicProvider]:
-    provider = AnthropicProvider(KEY, fake.url, silent_seconds=5)
+    provider = AnthropicProvider(KEY, fake.url, silent_seconds=PATIENCE_SECONDS)
     yield provider
     await provider.close()
 
