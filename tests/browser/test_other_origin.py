@@ -161,7 +161,11 @@ async def test_an_event_source_reads_a_run_with_a_token_and_stops_at_its_end(
     assert found["last"] == found["content"]
 
 
-async def test_a_page_of_any_other_origin_is_kept_out(page: Page, stack: Stack, tenant: Cast) -> None:
+async def test_a_page_of_any_other_origin_is_kept_out(
+    browser: Browser, origin: str, stack: Stack, tenant: Cast
+) -> None:
+    page = await browser.new_page()
+    await page.goto(origin)
     found = await page.evaluate(
         """async ([gate, key]) => {
           const headers = { "Authorization": `Bearer ${key}` };
