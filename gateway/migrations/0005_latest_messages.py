@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("gateway", "0003_surfaces")]
+    dependencies = [("gateway", "0004_decoders")]
 
     operations = [
         migrations.AddIndex(
