@@ -8,12 +8,13 @@ from drf_spectacular.utils import OpenApiResponse
 from gateway.api import parsing, problems, serializers
 from tenants.errors import Refused
 
-# What every operation may answer; a 400 where something was sent, a 404 where the address names something.
+# What operations may answer: 400 and 413 where something is sent, 404 where an address or a cursor names something.
 _COMMON = {
     400: "`invalid_request`: the body or a parameter makes no sense.",
     401: "`unauthenticated`: no key or session, or one that is unknown, revoked or expired.",
     403: "`forbidden`: a scope or right is missing, or the CSRF token.",
     404: "`not_found`: there is no such thing, or it is not the caller's to see.",
+    413: "`content_too_large`: the body is larger than what is taken.",
     500: "`internal_error`: the failure was recorded.",
     503: "`unavailable`: the database is away; try again.",
 }
@@ -53,7 +54,8 @@ class ProblemSchema(AutoSchema):
         for status, why in _COMMON.items():
             if self._may_answer(operation, status):
                 described = responses.setdefault(str(status), {"description": "", "content": {}})
-                described["description"] = "\n\n".join(filter(None, [why, described["description"]]))
+                if why.partition(":")[0] not in described["description"]:
+                    described["description"] = "\n\n".join(filter(None, [why, described["description"]]))
                 ref = self.resolve_serializer(serializers.Problem, "response").ref
                 described["content"] = {problems.CONTENT_TYPE: {"schema": ref}}
         for status, headers in _HEADERS.items():
@@ -70,14 +72,17 @@ class ProblemSchema(AutoSchema):
         tag = self.path.removeprefix("/api/v1/").partition("/")[0]
         return ["runs" if tag == "chat" else tag]
 
-    def _get_format_query_parameters(self) -> list[dict[str, Any]]:
+    def _get_format_parameters(self) -> list[dict[str, Any]]:
         """None: what is answered is asked for by Accept."""
         return []
 
     def _may_answer(self, operation: dict[str, Any], status: int) -> bool:
-        if status == 400:
-            return bool(operation.get("requestBody") or operation.get("parameters"))
-        return status != 404 or "{" in self.path or "404" in operation["responses"]
+        parameters = operation.get("parameters", [])
+        if status in (400, 413):
+            asked = status == 400 and any(each["in"] == "query" for each in parameters)
+            return asked or "requestBody" in operation
+        named = any(each["in"] == "path" or each["name"] == "cursor" for each in parameters)
+        return status != 404 or named or "404" in operation["responses"]
 
     def _get_serializer_name(self, serializer: Any, direction: Any, bypass_extensions: bool = False) -> str:
         """`XRequest` of what is sent, `XUpdate` of what is sent to change an X, else `X`."""
