@@ -54,6 +54,11 @@ def codes() -> list[str]:
     return sorted({*_CODES.values(), *_MORE_CODES, *(refusal.code for refusal in refusals)})
 
 
+def code_of(status: int) -> str:
+    """The code of a status that has nothing more to say."""
+    return _CODES.get(status, "error")
+
+
 def refused(refusal: Refused) -> dict[str, Any]:
     """The problem document of a refused request."""
     field = {"field": refusal.field} if refusal.field else {}
@@ -89,7 +94,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         headers["WWW-Authenticate"] = challenge
     if seconds := getattr(error, "wait", None):
         headers["Retry-After"] = str(int(seconds))
-    body = problem(status, _CODES.get(status, "error"), _detail(error), **_fields(error))
+    body = problem(status, code_of(status), _detail(error), **_fields(error))
     return Response(body, status, headers=headers, content_type=CONTENT_TYPE)
 
 

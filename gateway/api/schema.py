@@ -1,5 +1,6 @@
 """The OpenAPI document of our own API: names, tags, and what every operation may answer besides its own."""
 
+import re
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
@@ -51,17 +52,19 @@ class ProblemSchema(AutoSchema):
         if operation is None:
             return None
         responses = operation["responses"]
-        for status, why in _COMMON.items():
-            if self._may_answer(operation, status):
-                described = responses.setdefault(str(status), {"description": "", "content": {}})
+        for number, why in _COMMON.items():
+            if self._may_answer(operation, number):
+                described = responses.setdefault(str(number), {"description": "", "content": {}})
                 if why.partition(":")[0] not in described["description"]:
                     described["description"] = "\n\n".join(filter(None, [why, described["description"]]))
                 ref = self.resolve_serializer(serializers.Problem, "response").ref
                 described["content"] = {problems.CONTENT_TYPE: {"schema": ref}}
-        for status, headers in _HEADERS.items():
-            if str(status) in responses:
-                responses[str(status)]["headers"] = headers
-        for response in responses.values():
+        for number, headers in _HEADERS.items():
+            if str(number) in responses:
+                responses[str(number)]["headers"] = headers
+        for status, response in responses.items():
+            if shown := response.get("content", {}).get(problems.CONTENT_TYPE):
+                shown["example"] = _example(int(status), response["description"])
             if stream := response.get("content", {}).get(parsing.EVENT_STREAM):
                 _as_text(stream)
         operation["responses"] = dict(sorted(responses.items()))
@@ -90,6 +93,13 @@ class ProblemSchema(AutoSchema):
         if name.startswith("Patched"):
             name = name.removeprefix("Patched").removesuffix("Request").removesuffix("Change") + "Update"
         return name.replace("RequestRequest", "Request")
+
+
+def _example(status: int, description: str) -> dict[str, Any]:
+    """The problem that a response's description names first."""
+    named = re.match(r"`(\w+)`: (.+)", description)
+    code, why = named.groups() if named else (problems.code_of(status), description)
+    return problems.problem(status, code, f"{why[:1].upper()}{why[1:]}")
 
 
 def _as_text(stream: dict[str, Any]) -> None:
