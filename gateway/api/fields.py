@@ -1,4 +1,4 @@
-"""A serializer field that only describes."""
+"""Serializer fields that only describe."""
 
 from typing import Any
 
@@ -11,3 +11,7 @@ class Constant(serializers.CharField):
     def __init__(self, value: str, **more: Any):
         self.value = value
         super().__init__(**more)
+
+
+class ProblemCode(serializers.CharField):
+    """One of the codes that problems have; which there are is known once every module is imported."""

@@ -4,6 +4,8 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 
+from gateway.api import problems
+
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """`Authorization: Bearer tg_…`."""
@@ -40,3 +42,13 @@ class ConstantField(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped
     def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:
         """A const, by which clients tell the members of a union apart."""
         return {"type": "string", "const": self.target.value}
+
+
+class ProblemCodeField(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """The code of a problem."""
+
+    target_class = "gateway.api.fields.ProblemCode"
+
+    def map_serializer_field(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        """An enum of all codes."""
+        return {"type": "string", "enum": problems.codes()}

@@ -13,8 +13,6 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-import approvals.errors
-import gateway.errors
 from gateway.errors import Unavailable
 from tenants.errors import Refused
 
@@ -44,14 +42,14 @@ def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
 
 
 def codes() -> list[str]:
-    """Every code that a problem may have, sorted."""
-    refusals = [
-        value
-        for module in (gateway.errors, approvals.errors)
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Refused)
-    ]
-    return sorted({*_CODES.values(), *_MORE_CODES, *(refusal.code for refusal in refusals)})
+    """Every code that a problem may have, sorted; those of the compatible APIs are not problems."""
+    refusals, found = [Refused], set(_CODES.values()) | set(_MORE_CODES)
+    while refusals:
+        refusal = refusals.pop()
+        refusals += refusal.__subclasses__()
+        if not refusal.__module__.startswith("gateway.surfaces."):
+            found.add(refusal.code)
+    return sorted(found)
 
 
 def code_of(status: int) -> str:

@@ -29,13 +29,16 @@ _HEADERS = {
 Responses = dict[tuple[int, str], OpenApiResponse]
 
 
-def refusals(*errors: type[Refused]) -> Responses:
+def refusals(*errors: type[Refused], shape: type[serializers.Problem] = serializers.Problem) -> Responses:
     """The responses of an operation that raises these: a problem for each status, with each error's code and why."""
     reasons: dict[int, list[str]] = {}
     for error in errors:
         why = (error.__doc__ or "").partition(".")[0]
         reasons.setdefault(error.status, []).append(f"`{error.code}`: {why[:1].lower()}{why[1:]}.")
-    return {(status, problems.CONTENT_TYPE): problem("\n\n".join(each)) for status, each in sorted(reasons.items())}
+    return {
+        (status, problems.CONTENT_TYPE): OpenApiResponse(shape, description="\n\n".join(each))
+        for status, each in sorted(reasons.items())
+    }
 
 
 def problem(description: str) -> OpenApiResponse:
@@ -114,7 +117,7 @@ def _as_text(stream: dict[str, Any]) -> None:
 
 def plain_nulls(result: dict[str, Any], generator: Any, **more: Any) -> dict[str, Any]:
     """A postprocessing hook: what may be null says so itself, and what may be anything says no more than that."""
-    empty = {"$ref": "#/components/schemas/NullEnum"}
+    empty = {"$ref": "#/components/schemas/Null"}
 
     def replaced(node: Any) -> Any:
         if node == empty:
@@ -126,5 +129,5 @@ def plain_nulls(result: dict[str, Any], generator: Any, **more: Any) -> dict[str
         return [replaced(each) for each in node] if isinstance(node, list) else node
 
     found: dict[str, Any] = replaced(result)
-    found["components"]["schemas"].pop("NullEnum", None)
+    found["components"]["schemas"].pop("Null", None)
     return found

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gateway.api import problems
+from gateway.api.fields import ProblemCode
 from gateway.models import Conversation, Message
 
 
@@ -14,7 +14,7 @@ class Problem(serializers.Serializer[Any]):
     type = serializers.CharField()
     title = serializers.CharField()
     status = serializers.IntegerField()
-    code = serializers.ChoiceField(choices=problems.codes(), help_text="What is wrong, for programs.")
+    code = ProblemCode(help_text="What is wrong, for programs.")
     detail = serializers.CharField(help_text="What is wrong, for people.")
     field = serializers.CharField(required=False, help_text="The field at fault.")
     errors = serializers.JSONField(  # type: ignore[assignment]
