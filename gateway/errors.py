@@ -6,6 +6,7 @@ Refused                     the answer's HTTP status, code and words
 ├── NoSuchAgent             404 unknown_agent
 ├── NoSuchModel             404 unknown_model
 ├── NoSuchRun               404 not_found
+├── RunNotOver              409 run_not_over
 ├── NoSuchResponse          404 not_found
 ├── ShadowsManagedTool      400 shadows_managed_tool
 ├── ConversationBusy        409 conversation_busy
@@ -71,6 +72,16 @@ class NoSuchRun(Refused):
 
     def __init__(self, run_id: object):
         super().__init__(f"There is no run {run_id} of yours.")
+
+
+class RunNotOver(Refused):
+    """The run goes on, or waits for a human: there is no whole record of it yet."""
+
+    status = 409
+    code = "run_not_over"
+
+    def __init__(self, run_id: object, status: str):
+        super().__init__(f"The run {run_id} is not over: it is {status}. Its replay can be read once it is.")
 
 
 class NoSuchResponse(Refused):

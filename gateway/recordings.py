@@ -59,8 +59,11 @@ class Recording:
         return next((turn for turn in self.turns if turn["number"] == number), None)
 
 
-async def load(run_id: uuid.UUID) -> Recording:
-    """Read a run's record, in a transaction that cannot write; raises NoSuchRun."""
+async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
+    """Read a run's record, in a transaction that cannot write; raises NoSuchRun.
+
+    `driven` False leaves out what it takes to drive the run once more: what it began with, and rights.
+    """
     whose = await scoping.fetch(_WHOSE, [run_id, run_id], login="operator")
     if not whose:
         raise NoSuchRun(run_id)
@@ -80,6 +83,7 @@ async def load(run_id: uuid.UUID) -> Recording:
         )
         if run is not None:
             found.turns = await records.turns(connection, run_id)
+        if run is not None and driven:
             found.shown, found.asked, found.transcript = await chats.led_up_to(connection, scope, run)
             found.known = await rights.load(connection, scope.user_id, run["profile"])
             said = await _all(connection, _ANSWER, run["message_id"])

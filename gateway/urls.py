@@ -24,6 +24,7 @@ api = [
     path("runs/<uuid:run_id>/stream-token", chat.RunStreamTokenView.as_view()),
     path("runs/<uuid:run_id>/cancel", chat.RunCancelView.as_view()),
     path("runs/<uuid:run_id>/trace", chat.RunTraceView.as_view()),
+    path("runs/<uuid:run_id>/replay", chat.RunReplayView.as_view()),
     path("conversations/", conversations.ConversationListView.as_view()),
     path("conversations/<uuid:id>/", conversations.ConversationDetailView.as_view()),
     path("conversations/<uuid:id>/messages/", conversations.MessageListView.as_view()),

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gateway import events, prompts, records, runs
+from gateway import events, prompts, records, replay_events, runs
 from gateway.api import answers, parsing, problems, run_serializers, stream_tokens
 from gateway.api.asynchronous import AsyncView
 from gateway.api.event_serializers import StreamEvent
@@ -29,6 +29,7 @@ from gateway.errors import (
     NoSuchConversation,
     NoSuchModel,
     NoSuchRun,
+    RunNotOver,
 )
 from gateway.view import RunView, call_body
 from gateway.view import body as run_body
@@ -181,6 +182,35 @@ class RunCancelView(AsyncView):
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Cancel the run; one that is over stays as it is."""
         return Response(run_body(await runs.cancel(self.walls, run_id)))
+
+
+class ReplayRenderer(JSONRenderer):
+    """Lets a client accept JSON lines; they are written by `replay_events.stream`."""
+
+    media_type = replay_events.CONTENT_TYPE
+    format = "jsonl"
+
+
+class RunReplayView(AsyncView):
+    """A run that is over, as replay events."""
+
+    renderer_classes = [ReplayRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="get_run_replay",
+        responses={
+            (200, replay_events.CONTENT_TYPE): OpenApiResponse(
+                run_serializers.ReplayEvent, description="JSON lines, one event each; see docs/replay.md."
+            ),
+            **refusals(NoSuchRun, RunNotOver),
+        },
+    )
+    async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
+        """`Turn`, `ToolCall` and `ToolResult` as JSON lines; 409 `run_not_over` while the run goes on."""
+        run = await runs.look(self.walls, run_id)
+        replay_events.ensure_over(run.row)
+        lines = replay_events.stream(self.walls, run_id)
+        return StreamingHttpResponse(lines, content_type=replay_events.CONTENT_TYPE, headers=answers.STREAM_HEADERS)
 
 
 class RunTraceView(AsyncView):

@@ -113,3 +113,42 @@ class StreamToken(serializers.Serializer[Any]):
 
     token = serializers.CharField(help_text="For `?token=` of this run's events, and for nothing else.")
     expires_at = serializers.DateTimeField(help_text="A stream that is open by then goes on.")
+
+
+class ReplayEvent(serializers.Serializer[Any]):
+    """One line of a replay. `Turn` has text, finish_reason and tokens; the events of a tool have the other fields."""
+
+    event = serializers.ChoiceField(choices=["Turn", "ToolCall", "ToolResult"])
+    run_id = serializers.UUIDField()
+    turn = serializers.IntegerField()
+    latency_ms = serializers.IntegerField(allow_null=True, help_text="Null for a call that did not run.")
+    call_id = serializers.UUIDField(required=False)
+    tool = serializers.CharField(required=False)
+    params_hash = serializers.CharField(required=False, allow_null=True)
+    output_hash = serializers.CharField(required=False, allow_null=True)
+    side_effects = serializers.ListField(child=serializers.DictField(), required=False)
+    erased = serializers.BooleanField(required=False, help_text="Its arguments, output and hashes were erased.")
+    params = serializers.JSONField(required=False, allow_null=True, help_text="ToolCall: as the model sent them.")
+    params_raw = serializers.CharField(
+        required=False, allow_null=True, help_text="ToolCall: the text of arguments that are no JSON."
+    )
+    approved_params = serializers.JSONField(
+        required=False, allow_null=True, help_text="ToolCall: what ran instead, as an approver edited it."
+    )
+    approved_params_hash = serializers.CharField(required=False, allow_null=True)
+    tier = serializers.CharField(required=False, allow_null=True)
+    decision = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="ToolCall: what each gate said."
+    )
+    status = serializers.ChoiceField(choices=["success", "error"], required=False, help_text="ToolResult.")
+    output = serializers.JSONField(required=False, allow_null=True, help_text="ToolResult.")
+    error = serializers.DictField(
+        required=False, allow_null=True, help_text="ToolResult: {code, message, field} of a call that failed."
+    )
+    text = serializers.CharField(required=False, allow_blank=True, help_text="Turn: what the model said.")
+    finish_reason = serializers.CharField(required=False, help_text="Turn.")
+    input_tokens = serializers.IntegerField(required=False)
+    output_tokens = serializers.IntegerField(required=False)
+    created_at = serializers.DateTimeField(required=False, help_text="Turn and ToolCall.")
+    started_at = serializers.DateTimeField(required=False, allow_null=True, help_text="ToolResult.")
+    finished_at = serializers.DateTimeField(required=False, help_text="ToolResult.")

@@ -1,6 +1,5 @@
 """Write a tenant's part of the log into a file, with everything that it takes to check it without this server."""
 
-import os
 import sys
 import uuid
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from psycopg.rows import dict_row
 from audit.checks.snapshots import Snapshot
 from audit.evidence.exports import Export, NothingSealed
 from audit.history import reads
+from gateway.audit_commands import files
 from tenants.routing import on_login
 
 _TENANT = "SELECT id, slug FROM tenants WHERE slug = %s"
@@ -43,7 +43,7 @@ def handle(options: dict[str, Any]) -> int:
         except NothingSealed:
             raise CommandError("nothing is sealed yet: is the worker running?") from None
         record(export, reader_id=None, via="command")
-        _write(options["output"], export, snapshot)
+        files.write(options["output"], export.lines(snapshot))
     sys.stderr.write(f"{export.end - export.first:,} entries of {export.calls:,} calls\n")
     return 0
 
@@ -63,19 +63,3 @@ def record(export: Export, *, reader_id: Any, via: str) -> None:
     shown: dict[tuple[uuid.UUID, uuid.UUID | None], int] = {(export.tenant["id"], None): export.calls}
     with on_login("operator"):
         reads.record(reader_id=reader_id, shown=shown, action=reads.Action.EXPORT, via=via, filters=filters)
-
-
-def _write(path: Path, export: Export, snapshot: Snapshot) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            for line in export.lines(snapshot):
-                file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error}") from None
-    finally:
-        draft.unlink(missing_ok=True)

@@ -3,34 +3,47 @@
 The same loop is driven over the recorded answers of the model and the recorded results of its tools: nobody is asked,
 nothing is sent, nothing is written. Each call is held against its hashes and its ledger entries.
 
-Exits with 0 when nothing differs, 1 when something does, 2 when there is no such run.
+With --export nothing is driven: the record is written as JSON lines, one replay event each.
+
+Exits with 0 when nothing differs, 1 when something does or the run to export is not over, 2 when there is no such run.
 """
 
 import asyncio
 import json
 import sys
 import uuid
+from pathlib import Path
 from typing import Any
 
+from audit.history import reads
 from audit.templatetags.audit_text import took, visible
+from gateway import replay_events
+from gateway.audit_commands import files
+from gateway.errors import RunNotOver
 from gateway.prompts import call_id, size
 from gateway.providers.interface import ToolMessage
 from gateway.recorded import Difference, RecordingEnds
-from gateway.recordings import NoSuchRun
+from gateway.recordings import NoSuchRun, Recording, load
 from gateway.replay import Replayed, replay
 from gateway.view import Row
 from tenants import scoping
+from tenants.routing import on_login
 
 _SHOWN = 300
 
 
 def add_arguments(parser: Any) -> None:
-    """Which run."""
+    """Which run, and what to do with it."""
     parser.add_argument("run", type=uuid.UUID, help="the run's id")
+    parser.add_argument(
+        "--export", nargs="?", const="-", metavar="FILE", help="write its replay events to FILE, or to standard output"
+    )
 
 
 def handle(options: dict[str, Any]) -> int:
-    """Print the transcript in short, and every difference."""
+    """Print the transcript in short, and every difference; or export it."""
+    if options.get("export"):
+        return _exported(options["run"], options["export"])
     try:
         found = asyncio.run(_replayed(options["run"]))
     except NoSuchRun:
@@ -42,6 +55,37 @@ def handle(options: dict[str, Any]) -> int:
     for line in told(found):
         sys.stdout.write(f"{line}\n")
     return 1 if found.differences else 0
+
+
+def _exported(run_id: uuid.UUID, path: str) -> int:
+    """Put on record that the run is exported, then write its events: all of them, or nothing."""
+    try:
+        recording = asyncio.run(_loaded(run_id))
+        lines = list(replay_events.of_recording(run_id, recording))
+    except NoSuchRun:
+        sys.stderr.write(f"There is no run {run_id}, and no call of one.\n")
+        return 2
+    except RunNotOver as refusal:
+        sys.stderr.write(f"{refusal.detail}\n")
+        return 1
+    whose = (recording.scope.tenant_id, recording.scope.user_id)
+    shown: dict[tuple[uuid.UUID, uuid.UUID | None], int] = {whose: len(recording.calls)}
+    with on_login("operator"):
+        reads.record(reader_id=None, shown=shown, action=reads.Action.RUN, via="command", filters={"run": run_id})
+    if path == "-":
+        sys.stdout.buffer.writelines(lines)
+        sys.stdout.buffer.flush()
+        return 0
+    files.write(Path(path), lines)
+    sys.stderr.write(f"{len(lines):,} events of {_many(len(recording.calls), 'call')}\n")
+    return 0
+
+
+async def _loaded(run_id: uuid.UUID) -> Recording:
+    try:
+        return await load(run_id, driven=False)
+    finally:
+        await scoping.close_pools()
 
 
 async def _replayed(run_id: uuid.UUID) -> Replayed:
