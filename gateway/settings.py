@@ -60,8 +60,8 @@ INSTALLED_APPS = [
     "unfold",
     "unfold.contrib.filters",
     "django.contrib.admin",
-    # Before Django's own accounts, whose commands it replaces.
-    "tenants",
+    # Before Django's accounts, two of whose commands it replaces.
+    "tenants.replaced_commands",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -73,6 +73,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "tenants",
     "audit",
     "tools",
     "approvals",

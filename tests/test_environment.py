@@ -120,3 +120,19 @@ def test_private_places_are_allowed_by_name_address_and_network() -> None:
 )
 def test_a_wrong_setting_stops_the_start_with_one_line(environment: dict[str, str], line: str) -> None:
     assert refusal(**environment) == line
+
+
+def test_an_empty_secret_is_read_from_its_file(tmp_path: Path) -> None:
+    """As compose passes every name on, empty where nobody set it."""
+    (tmp_path / "key").write_text("from a file\n")
+    assert read("OPENAI_API_KEY", OPENAI_API_KEY="", OPENAI_API_KEY_FILE=str(tmp_path / "key")) == ["from a file"]
+    assert read("OPENAI_API_KEY", OPENAI_API_KEY="given", OPENAI_API_KEY_FILE=str(tmp_path / "key")) == ["given"]
+    assert read("OPENAI_API_KEY", OPENAI_API_KEY="", OPENAI_API_KEY_FILE="") == [""]
+
+
+def test_the_demo_model_is_the_default_in_development_only() -> None:
+    names = ("DEFAULT_MODEL", "SECURE_HSTS_SECONDS")
+    production = {**PRODUCTION, "ALLOWED_HOSTS": "gate.example"}
+    assert read(*names, DEFAULT_MODEL="") == ["offline/demo", 0]
+    assert read(*names, **production, DEFAULT_MODEL="") == ["", 31_536_000]
+    assert read(*names, **production, DEFAULT_MODEL="offline/demo", TOOLGATE_HSTS_SECONDS="0") == ["offline/demo", 0]

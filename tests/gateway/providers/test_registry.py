@@ -10,7 +10,7 @@ from gateway.providers.anthropic import AnthropicProvider
 from gateway.providers.demo import DemoProvider
 from gateway.providers.gemini import GeminiProvider
 from gateway.providers.openai import OpenAIProvider
-from gateway.providers.registry import Providers, UnknownModel
+from gateway.providers.registry import NO_MODEL, Providers, UnknownModel
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider
 
@@ -148,3 +148,23 @@ def test_no_sdk_is_imported_before_its_provider_is_used() -> None:
     code = f"import sys, gateway.providers.registry; print([sdk for sdk in {sdks} if sdk in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+def test_what_the_default_model_lacks_is_one_line() -> None:
+    assert configured().fault() == ""
+    assert configured(TOOLGATE_ENV="production", OPENAI_API_KEY=KEY, DEFAULT_MODEL="").fault() == NO_MODEL
+    assert configured(TOOLGATE_ENV="production", DEFAULT_MODEL="offline/demo").fault() == ""
+    line = "DEFAULT_MODEL is openai/gpt-x, and no key or address of openai is configured."
+    assert configured(DEFAULT_MODEL="openai/gpt-x").fault() == line
+
+
+async def test_without_a_default_model_a_request_that_names_none_is_told_who_sets_it() -> None:
+    providers = configured(TOOLGATE_ENV="production", OPENAI_API_KEY=KEY, DEFAULT_MODEL="")
+    with pytest.raises(UnknownModel) as caught:
+        providers.resolve("")
+    assert caught.value.message == NO_MODEL
+    assert providers.models() == []
+    with pytest.raises(UnknownModel):
+        providers.resolve("offline/demo")
+    assert providers.resolve("openai/gpt-x")[1] == "gpt-x"
+    await providers.close()
