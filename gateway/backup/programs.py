@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -64,7 +65,7 @@ def run(program: Program, url: str, words: Sequence[str | Path]) -> None:
 
     The password goes through the environment: a command line can be read by everybody.
     """
-    known = conninfo_to_dict(url)
+    known: dict[str, Any] = conninfo_to_dict(url)
     password = known.pop("password", None)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     environment |= {"LC_ALL": "C"} | ({"PGPASSWORD": str(password)} if password else {})

@@ -11,7 +11,7 @@ from gateway import proxies
 from tests.people import PASSWORD, make_tenant
 from tests.stack import Stack
 
-HTTPS = {"X-Forwarded-Proto": "https", "Origin": "https://127.0.0.1", "X-Forwarded-For": "203.0.113.9"}
+FORWARDED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"}
 
 
 def lead(page: str) -> str:
@@ -19,8 +19,13 @@ def lead(page: str) -> str:
     return str(found)
 
 
+def https(stack: Stack) -> dict[str, str]:
+    """What a browser sends, and what the proxy adds."""
+    return FORWARDED | {"Origin": stack.url.replace("http", "https", 1)}
+
+
 def log_in(url: str, username: str, headers: dict[str, str]) -> httpx.Response:
-    """Fill in the log-in form as a browser behind that proxy does."""
+    """Fill in the log-in form."""
     with httpx.Client(base_url=url, timeout=30) as browser:
         [token] = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get("/accounts/login/").text)
         form = {"username": username, "password": PASSWORD, "csrfmiddlewaretoken": token}
@@ -32,7 +37,7 @@ def test_the_page_and_the_log_name_the_proxy_and_the_setting() -> None:
     # As uvicorn runs without TRUSTED_PROXIES in `make up`.
     with Stack(FORWARDED_ALLOW_IPS="192.0.2.1", TRUSTED_PROXIES="") as stack:
         for _ in range(3):
-            answer = log_in(stack.url, username, HTTPS)
+            answer = log_in(stack.url, username, https(stack))
             assert answer.status_code == 403
             assert lead(answer.text).startswith("A proxy at 127.0.0.1 passed this on from HTTPS, and Toolgate does not")
         assert "TRUSTED_PROXIES=127.0.0.1" in lead(answer.text)
@@ -50,7 +55,7 @@ def test_behind_a_trusted_proxy_one_logs_in_and_the_browser_is_told_to_insist_on
     username = make_tenant(PASSWORD).alice.username
     trusting = {"FORWARDED_ALLOW_IPS": "127.0.0.1", "TRUSTED_PROXIES": "127.0.0.1", "TOOLGATE_HSTS_SECONDS": "3600"}
     with Stack(**trusting) as stack:
-        assert log_in(stack.url, username, HTTPS).status_code == 302
+        assert log_in(stack.url, username, https(stack)).status_code == 302
         page = httpx.get(f"{stack.url}/accounts/login/", headers={"X-Forwarded-Proto": "https"})
         assert page.headers["strict-transport-security"] == "max-age=3600"
         assert "strict-transport-security" not in httpx.get(f"{stack.url}/accounts/login/").headers
