@@ -6,11 +6,11 @@ const LOST = "The server cannot be reached. Try again.";
 
 /** A conversation's row for the list; the server draws the same. */
 export function row(id, title) {
-  const link = element("a", { "href": `/?c=${encodeURIComponent(id)}`, "data-id": id, "dir": "auto" }, title);
-  const actions = element("button", { "class": "row-actions", "type": "button", "aria-haspopup": "true" }, icon("more"));
-  const made = element("li", {}, link, actions);
-  label(made, title);
-  return made;
+  const own = `conversation-${id}`;
+  const link = element("a", { "href": `/?c=${encodeURIComponent(id)}`, "data-id": id, "id": own, "dir": "auto" }, title);
+  // Described by the title, and not called by it: a conversation may be called "Send".
+  const names = { "aria-haspopup": "true", "aria-label": "More actions", "aria-describedby": own };
+  return element("li", {}, link, element("button", { "class": "row-actions", "type": "button", ...names }, icon("more")));
 }
 
 /** Wire the list's buttons. `current` answers the id of the conversation that the page shows, or null. */
@@ -89,7 +89,7 @@ export function wire({ csrf, current }) {
       trouble.textContent = wrong && `It could not be renamed. ${wrong}`;
       box.setAttribute("aria-invalid", String(Boolean(wrong)));
       if (wrong) return;
-      label(item, title);
+      link.textContent = title;
       if (link.dataset.id === current()) name(title);
       close();
     }
@@ -138,9 +138,4 @@ export function wire({ csrf, current }) {
 export function name(title) {
   document.getElementById("title").textContent = title;
   document.title = `${title} · Toolgate`;
-}
-
-function label(item, title) {
-  item.querySelector("a").textContent = title;
-  item.querySelector(".row-actions").setAttribute("aria-label", `Rename or delete ${title}`);
 }

@@ -27,8 +27,9 @@ def entries(page: Page) -> Locator:
 
 async def choose(page: Page, title: str, verb: str) -> None:
     """Open the menu of a conversation, and press what it offers."""
-    await page.locator("#conversations li", has_text=title).hover()
-    await page.get_by_role("button", name=f"Rename or delete {title}").click()
+    row = page.locator("#conversations li", has_text=title)
+    await row.hover()
+    await row.get_by_role("button", name="More actions").click()
     await page.get_by_role("button", name=verb, exact=True).click()
 
 
@@ -54,7 +55,9 @@ async def test_a_conversation_is_renamed_in_the_list_and_the_page_says_so(
     await expect(page).to_have_title("<b>Errands</b> & more · Toolgate")
     await expect(page.get_by_role("heading", level=1)).to_have_text("<b>Errands</b> & more")
     assert titles(opened) == ["<b>Errands</b> & more"]
-    await expect(page.get_by_role("button", name="Rename or delete <b>Errands</b> & more")).to_have_count(1)
+    await expect(page.get_by_role("button", name="More actions").first).to_have_accessible_description(
+        "<b>Errands</b> & more"
+    )
 
 
 async def test_escape_and_an_empty_title_rename_nothing(visit: Visit, tenant: Cast, stack: Stack) -> None:
@@ -154,19 +157,28 @@ async def test_the_menu_and_the_rename_work_with_the_keyboard_alone(visit: Visit
     [made] = await talk(stack, tenant.alice, "hello")
     page = await visit("/", tenant.alice)
     await page.get_by_role("link", name="New chat").focus()
-    await tab_to(page, "Rename or delete hello")
+    await tab_to(page, "More actions")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Rename", exact=True)).to_be_focused()
     await page.keyboard.press("ArrowDown")
     await expect(page.get_by_role("button", name="Delete", exact=True)).to_be_focused()
     await page.keyboard.press("Escape")
-    await expect(page.get_by_role("button", name="Rename or delete hello")).to_be_focused()
+    await expect(page.get_by_role("button", name="More actions")).to_be_focused()
     await page.keyboard.press("Enter")
     await page.keyboard.press("Enter")
     await page.keyboard.type("Typed")
     await page.keyboard.press("Enter")
     await expect(entries(page).first).to_be_focused()
     assert titles(made) == ["Typed"]
+
+
+async def test_no_button_is_called_by_a_title(visit: Visit, tenant: Cast, stack: Stack) -> None:
+    await talk(stack, tenant.alice, "Send a Message", "Stop", "New chat")
+    page = await visit("/", tenant.alice)
+    await send(page, "Send more")
+    for name in ("Send", "More actions"):
+        await expect(page.get_by_role("button", name=name)).to_have_count(4 if name == "More actions" else 1)
+    await expect(page.get_by_label("Message")).to_have_count(1)
 
 
 async def test_all_of_it_is_in_the_drawer_of_a_phone(visit: Visit, tenant: Cast, stack: Stack) -> None:
