@@ -107,7 +107,7 @@ function section(title, value) {
   const text = JSON.stringify(value, null, 2);
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}\n… cut here; the whole of it is in the history` : text;
   const sheet = element("pre", { "class": "sheet", "tabindex": "0", "aria-label": title }, visible(cut));
-  return element("div", {}, element("h3", {}, title), sheet);
+  return element("div", {}, element("h2", {}, title), sheet);
 }
 
 function summary(input) {

@@ -5,6 +5,7 @@ import json
 from itertools import product
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.approvals.api import decide, overdue
@@ -17,6 +18,8 @@ from tests.people import Cast
 from tests.stack import Stack
 
 PHONE = (390, 844)
+LOOKS = pytest.mark.parametrize(("size", "scheme"), list(product((PHONE, DESK), ("light", "dark"))))
+Look = tuple[int, int]
 CALLS = 'call: save_note {"title": "Milk", "content": "Two litres"}\ncall: rm_rf {}'
 MAIL = 'call: send_email {"to": "team@example.com", "subject": "Lunch", "body": "At noon?"}'
 LONG = {"to": "boss@example.com", "subject": "x" * 400, "body": "Dear boss,\n" + "many words " * 3000 + "\nTHE END"}
@@ -24,15 +27,10 @@ ANSWER = "# A table\n\n| Thing | Price |\n|---|--:|\n| " + "tea " * 200 + "| 4 |
 STREAM = {"Content-Type": "text/event-stream"}
 
 
-async def everywhere(page: Page, name: str) -> dict[str, list[str]]:
-    """What is wrong with the page as it stands, in each size and scheme; only where something is."""
-    wrong = {}
-    for (width, height), scheme in product((PHONE, DESK), ("light", "dark")):
-        await page.set_viewport_size({"width": width, "height": height})
-        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        if found := await violations(page):
-            wrong[f"{name} {width} {scheme}"] = found
-    return wrong
+async def looked_at(page: Page, name: str) -> dict[str, list[str]]:
+    """What is wrong with the page as it is, if anything is."""
+    found = await violations(page)
+    return {name: found} if found else {}
 
 
 async def visited(page: Page, *paths: str) -> dict[str, list[str]]:
@@ -40,7 +38,7 @@ async def visited(page: Page, *paths: str) -> dict[str, list[str]]:
     wrong: dict[str, list[str]] = {}
     for path in paths:
         await page.goto(path)
-        wrong |= await everywhere(page, path)
+        wrong |= await looked_at(page, path)
     return wrong
 
 
@@ -52,40 +50,48 @@ def test_axe_core_is_the_version_that_is_locked() -> None:
     assert text.startswith(f"/*! axe v{wanted}\n")
 
 
-async def test_nothing_is_in_the_way_on_the_chat_page(visit: Visit, tenant: Cast, stack: Stack) -> None:
+@LOOKS
+async def test_nothing_is_in_the_way_on_the_chat_page(
+    visit: Visit, tenant: Cast, stack: Stack, size: Look, scheme: str
+) -> None:
     done = (await asyncio.to_thread(stack.chat, tenant.alice, CALLS)).json()
     waiting = (await asyncio.to_thread(stack.chat, tenant.alice, MAIL)).json()
-    page = await visit("/", tenant.alice)
+    page = await visit("/", tenant.alice, size, scheme)
     wrong = await visited(page, *(f"/?c={each['conversation_id']}" for each in (done, waiting)), "/?q=nothing", "/")
     stream = events.created() + events.event("message.delta", "1", text=ANSWER, turn=1)
     stream += events.ended("completed", ANSWER)
     await page.route("**/api/v1/chat", lambda route: route.fulfill(status=200, headers=STREAM, body=stream))
     await send(page, "go")
-    wrong |= await everywhere(page, "an answer")
-    await page.set_viewport_size({"width": DESK[0], "height": DESK[1]})
+    wrong |= await looked_at(page, "an answer")
+    if size == PHONE:
+        await page.get_by_role("button", name="Conversations").click()
     await page.locator("#conversations li").first.hover()
     await page.locator(".row-actions").first.click()
-    wrong |= await everywhere(page, "the menu")
+    wrong |= await looked_at(page, "the menu")
     await page.get_by_role("button", name="Delete", exact=True).click()
-    wrong |= await everywhere(page, "the dialog")
+    wrong |= await looked_at(page, "the dialog")
     assert wrong == {}
 
 
-async def test_nothing_is_in_the_way_on_the_historys_pages(visit: Visit, tenant: Cast, stack: Stack) -> None:
+@LOOKS
+async def test_nothing_is_in_the_way_on_the_historys_pages(
+    visit: Visit, tenant: Cast, stack: Stack, size: Look, scheme: str
+) -> None:
     done = (await asyncio.to_thread(stack.chat, tenant.alice, CALLS)).json()
     waiting = (await asyncio.to_thread(stack.chat, tenant.alice, MAIL)).json()
-    page = await visit("/history/", tenant.dana)
+    page = await visit("/history/", tenant.dana, size, scheme)
     await page.locator(".call-row").first.click()
     await expect(page.locator(".inside .gates").first).to_be_visible()
-    wrong = await everywhere(page, "/history/")
+    wrong = await looked_at(page, "/history/")
     details = [f"/history/{call['id']}/" for call in (*done["tool_calls"], *waiting["tool_calls"])]
     wrong |= await visited(page, *details, "/history/?status=error&q=rm_rf", "/history/charts/", "/history/access/")
     wrong |= await visited(page, f"/history/runs/{done['run_id']}/")
     assert wrong == {}
 
 
+@LOOKS
 async def test_nothing_is_in_the_way_on_the_approvers_pages(
-    visit: Visit, tenant: Cast, other_tenant: Cast, stack: Stack
+    visit: Visit, tenant: Cast, other_tenant: Cast, stack: Stack, size: Look, scheme: str
 ) -> None:
     long = held(tenant.alice, "send_email", input=LONG, approvals_needed=2)
     denied, late, elsewhere = held(tenant.bob), held(tenant.bob), held(other_tenant.alice)
@@ -101,27 +107,34 @@ async def test_nothing_is_in_the_way_on_the_approvers_pages(
         other_tenant.id,
         tenant.carol.scope.user_id,
     )
-    page = await visit("/approvals/", tenant.carol)
+    page = await visit("/approvals/", tenant.carol, size, scheme)
     await page.get_by_text("Edit arguments").first.click()
     await page.locator("[name=arguments]").first.fill('{"to": "x"}')
     await page.locator("[name=choose]").last.check()
-    wrong = await everywhere(page, "/approvals/, in use")
+    wrong = await looked_at(page, "/approvals/, in use")
     wrong |= await visited(page, "/approvals/", "/approvals/?tab=decided&tool=save_note", f"/approvals/{long}/")
     wrong |= await visited(page, f"/approvals/{denied}/", f"/approvals/{elsewhere}/", "/approvals/?tool=none")
-    page = await visit("/", tenant.olga)
-    wrong |= await visited(page, "/approvals/rules/", "/approvals/rules/new/")
     assert wrong == {}
 
 
-async def test_nothing_is_in_the_way_at_the_door(visit: Visit, tenant: Cast) -> None:
-    page = await visit("/accounts/login/", None)
-    wrong = await everywhere(page, "log in")
+@LOOKS
+async def test_nothing_is_in_the_way_on_the_pages_of_the_rules(
+    visit: Visit, tenant: Cast, size: Look, scheme: str
+) -> None:
+    page = await visit("/", tenant.olga, size, scheme)
+    assert await visited(page, "/approvals/rules/", "/approvals/rules/new/") == {}
+
+
+@LOOKS
+async def test_nothing_is_in_the_way_at_the_door(visit: Visit, tenant: Cast, size: Look, scheme: str) -> None:
+    page = await visit("/accounts/login/", None, size, scheme)
+    wrong = await looked_at(page, "log in")
     await page.get_by_label("Username").fill(tenant.alice.username)
     await page.get_by_label("Password").fill("wrong")
     await page.get_by_role("button", name="Log in").click()
     await expect(page.get_by_role("alert")).to_be_visible()
-    wrong |= await everywhere(page, "wrong password")
-    page = await visit("/nowhere/", tenant.alice)
-    wrong |= await everywhere(page, "404")
+    wrong |= await looked_at(page, "wrong password")
+    page = await visit("/nowhere/", tenant.alice, size, scheme)
+    wrong |= await looked_at(page, "404")
     wrong |= await visited(page, "/approvals/")
     assert wrong == {}
