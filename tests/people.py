@@ -56,17 +56,18 @@ def make_tenant(password: str | None = None, *, unhurried: bool = False) -> Cast
     people: dict[str, Person] = {}
     with on_login("operator"), transaction.atomic(using="operator"):
         tenant = create_tenant(slug=slug)
-        for name, role in CAST.items():
-            user = User(id=_user_id(tenant.id, unhurried), username=f"{name}-{slug}")
-            if password:
-                user.set_password(password)
-            else:
-                user.set_unusable_password()
-            user.save()
-            membership = Membership.objects.create(tenant=tenant, user=user, role=role)
-            _, key = keys.create(membership=membership)
-            principal = Principal(tenant.id, slug, user.id, user.username, role, scopes_of(role))
-            people[name] = Person(user.username, key, principal)
+        users = [User(id=_user_id(tenant.id, unhurried), username=f"{name}-{slug}") for name in CAST]
+        for user in users:
+            user.set_password(password)
+        User.objects.bulk_create(users)
+        joined = zip(users, CAST.values(), strict=True)
+        members = [Membership(tenant=tenant, user=user, role=role) for user, role in joined]
+        Membership.objects.bulk_create(members)
+        for name, member in zip(CAST, members, strict=True):
+            _, key = keys.create(membership=member)
+            scopes = scopes_of(member.role)
+            principal = Principal(tenant.id, slug, member.user_id, f"{name}-{slug}", member.role, scopes)
+            people[name] = Person(principal.username, key, principal)
     return Cast(tenant.id, slug, **people)
 
 

@@ -138,7 +138,7 @@ def test_no_generated_request_breaks_an_operation(
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(case=operation.as_strategy())
     def generated(case: schemathesis.Case) -> None:
-        response = case.call(base_url=stack.url, headers=cast.alice.headers, timeout=30)
+        response = case.call(base_url=stack.url, headers=cast.alice.headers)
         case.validate_response(response, checks=CHECKS)
 
     generated()

@@ -17,6 +17,7 @@ from tests.approvals.requests import EDITED, INPUT, held
 from tests.approvals.sockets import Socket, page
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 from tools.models import ToolSetting
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
@@ -152,5 +153,5 @@ def test_what_is_told_is_json_that_any_client_reads(stack: Stack, tenant: Cast) 
     with Socket(stack, tenant.carol.headers) as socket:
         socket.ready()
         decide(stack, tenant.olga, request, "approve")
-        message = json.loads(socket.wire.recv(20))
+        message = json.loads(socket.wire.recv(PATIENCE_SECONDS))
     assert message["approval"]["input"] == hostile

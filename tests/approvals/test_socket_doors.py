@@ -15,6 +15,7 @@ from tests.approvals.sockets import Socket, page
 from tests.browser.sessions import session_of
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 FORBIDDEN = 4403
 
@@ -71,7 +72,7 @@ def test_a_session_counts_only_from_a_page_of_ours(stack: Stack, tenant: Cast, o
 
 def test_two_origins_are_none(stack: Stack, tenant: Cast) -> None:
     cookie = session_of(tenant.carol)
-    with sockets.create_connection(("127.0.0.1", stack.port), 10) as wire:
+    with sockets.create_connection(("127.0.0.1", stack.port), PATIENCE_SECONDS) as wire:
         wire.sendall(
             f"GET /ws/approvals/ HTTP/1.1\r\nHost: 127.0.0.1:{stack.port}\r\nConnection: Upgrade\r\n"
             "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"

@@ -83,14 +83,11 @@ def test_each_turn_is_asked_what_the_provider_was_asked_and_the_provider_is_aske
     upstream: Upstream, tenant: Cast
 ) -> None:
     script = upstream.script(completion("Both.", TASKS, SAVED), completion("And.", TASKS), completion("Done."))
-    answer = httpx.post(
-        f"{upstream.stack.url}/api/v1/chat", json=scripted(script), headers=tenant.alice.headers, timeout=60
-    ).json()
+    answer = httpx.post(f"{upstream.stack.url}/api/v1/chat", json=scripted(script), headers=tenant.alice.headers).json()
     again = httpx.post(
         f"{upstream.stack.url}/api/v1/chat",
         json=scripted(script, conversation_id=answer["conversation_id"]),
         headers=tenant.alice.headers,
-        timeout=60,
     ).json()
     asked = list(script.asked)
     for body, bodies in ((answer, asked[:3]), (again, asked[3:])):
@@ -157,9 +154,7 @@ def test_a_run_out_of_turns_replays(stack: Stack, tenant: Cast) -> None:
 @pytest.mark.parametrize(("status", "answered"), [(400, 502), (429, 429), (500, 502)])
 def test_a_run_whose_provider_failed_fails_again(upstream: Upstream, tenant: Cast, status: int, answered: int) -> None:
     script = upstream.script(completion("First.", TASKS), failing(status, Retry_After="0"))
-    answer = httpx.post(
-        f"{upstream.stack.url}/api/v1/chat", json=scripted(script), headers=tenant.alice.headers, timeout=60
-    )
+    answer = httpx.post(f"{upstream.stack.url}/api/v1/chat", json=scripted(script), headers=tenant.alice.headers)
     assert answer.status_code == answered
     found = intact(tenant, answer.json()["run_id"])
     assert found.view is not None and found.view.row["error_code"] == "provider_error"
@@ -182,7 +177,6 @@ def test_a_run_out_of_time_keeps_what_had_been_said(upstream: Upstream, tenant: 
         f"{upstream.stack.url}/api/v1/chat",
         json=scripted(script),
         headers=tenant.alice.headers | {"Accept": "text/event-stream"},
-        timeout=60,
     ) as stream:
         stream.read()
     never.set()
