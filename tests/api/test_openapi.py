@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
 from tests.api.documents import named, problems_of
 from tests.people import Cast, make_tenant
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 EXAMPLES = 20
 CHECKS: list[CheckFunction] = [
@@ -138,7 +139,7 @@ def test_no_generated_request_breaks_an_operation(
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
     @given(case=operation.as_strategy())
     def generated(case: schemathesis.Case) -> None:
-        response = case.call(base_url=stack.url, headers=cast.alice.headers)
+        response = case.call(base_url=stack.url, headers=cast.alice.headers, timeout=PATIENCE_SECONDS)
         case.validate_response(response, checks=CHECKS)
 
     generated()

@@ -51,12 +51,13 @@ MUTATIONS = (
     ),
     Mutation(
         "a worker runs calls within whatever tenant the row says",
-        WALLS[1:],
+        ("tests/tenants/test_walls.py::test_a_call_is_not_run_for_a_message_that_names_another_tenant",),
         "tools/execution.py",
-        "    async with transaction(scope) as connection:\n        call = await recorder.claim(",
-        "    found = await scoping.fetch(\n"
-        '        "SELECT tenant_id, user_id FROM tool_calls WHERE id = %s", [call_id], login="system")\n'
-        "    async with transaction(Scope(**found[0])) as connection:\n        call = await recorder.claim(",
+        "    scope = Scope(tenant_id, user_id)\n",
+        "    from tenants.scoping import fetch\n\n"
+        '    query = "SELECT tenant_id, user_id FROM tool_calls WHERE id = %s"\n'
+        '    [row] = await fetch(query, [call_id], login="system")\n'
+        "    scope = Scope(**row)\n",
     ),
     Mutation(
         "a tool's cache is everybody's",
