@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
+from gateway.embedded import valkey
 from gateway.embedded.services import EmbeddedServices
 from tests.waiting import PATIENCE_SECONDS
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 for _part in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, _part, PATIENCE_SECONDS)
 assert httpx.Client().timeout == httpx.Timeout(PATIENCE_SECONDS)
+
+# The services that the tests stand on may start slowly, too.
+valkey.READY_SECONDS = PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 _services = pytest.StashKey[list[EmbeddedServices]]()
