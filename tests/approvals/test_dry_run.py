@@ -24,10 +24,17 @@ from tests.approvals.test_rules_api import PATH, post, wanted
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 TO_EVE = {"to": "eve@example.com", "subject": "Hi", "body": "Text"}
 MAIL = TO_EVE | {"to": "bob@example.com"}
 PASSED = [{"gate": "allowlist", "ok": True}, {"gate": "approval", "ok": True, "holds": True}]
+
+
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that is busy ends no dry run; what does is the effort, which is counted in CPU time."""
+    monkeypatch.setattr(dry_run, "MOST_SECONDS", PATIENCE_SECONDS)
 
 
 def rule(cast: Cast, **more: Any) -> ApprovalRule:
@@ -193,7 +200,7 @@ def test_a_hostile_condition_ends_it_early_and_it_says_so(
     # The time of this thread alone, whatever else the machine does.
     began = time.thread_time()
     found = tried(tenant, rule(tenant, condition=condition))
-    assert time.thread_time() - began < dry_run.MOST_SECONDS + 3
+    assert time.thread_time() - began < 8
     assert found.matched.total() == 0
     assert found.undecided == found.examined > 0
     # What cannot be decided, a rule that denies denies.
@@ -233,7 +240,6 @@ def test_over_the_wire_it_tells_of_real_calls_and_saves_nothing(stack: Stack, te
 
 def test_it_examines_ten_thousand_calls(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     # A second's work, on a machine that does nothing else.
-    monkeypatch.setattr(dry_run, "MOST_SECONDS", 60.0)
     monkeypatch.setattr(dry_run, "MOST_EFFORT", 60.0)
     calls(tenant.alice, 10_001)
     found = tried(tenant, rule(tenant, condition=TO_BOB, effect="deny"))
