@@ -121,6 +121,17 @@ def test_a_demoted_member_loses_what_the_role_gave(stack: Stack, tenant: Cast) -
     assert stack.get(tenant.dana, "/api/v1/tool-calls/").json()["results"] == []
 
 
+def test_a_key_that_was_narrowed_loses_what_its_members_role_lost(stack: Stack, tenant: Cast) -> None:
+    """What it was narrowed to was the role's when it was made; no key keeps it longer than the role."""
+    _, key = _make(tenant.carol, scopes=["chat", "approvals:read", "approvals:decide"])
+    assert _ask(stack, key, ("GET", "/api/v1/approvals/", {})).status_code == 200
+    with on_login("operator"):
+        Membership.objects.filter(tenant_id=tenant.id, user_id=tenant.carol.scope.user_id).update(role="member")
+    answer = _ask(stack, key, ("GET", "/api/v1/approvals/", {}))
+    assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+    assert _ask(stack, key, ROUTES["fast"]).status_code == 200
+
+
 @pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
 def test_last_use_is_kept_to_the_minute(stack: Stack, tenant: Cast, route: Route) -> None:
     row, key = _make(tenant.alice)
