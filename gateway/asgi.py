@@ -6,8 +6,15 @@ from contextlib import suppress
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+import django
 from django.core.asgi import get_asgi_application
 
+django.setup()
+
+from tools import registry  # noqa: E402
+
+# Before anybody is served: a tool that is not usable would be a 500 for everybody.
+registry.require()
 django_application = get_asgi_application()
 
 from channels.layers import get_channel_layer  # noqa: E402

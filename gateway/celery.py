@@ -8,9 +8,10 @@ import logging
 import os
 from typing import Any
 
+import django
 from celery import Celery
 from celery.app.amqp import AMQP
-from celery.signals import setup_logging
+from celery.signals import beat_init, setup_logging, worker_init
 from kombu import Connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -34,11 +35,19 @@ class Messaging(AMQP):
 @setup_logging.connect  # type: ignore[untyped-decorator]
 def log_as_everywhere(loglevel: int | str | None = None, **options: Any) -> None:
     """Keep Celery's own handlers out, which write what they are given as it is."""
-    import django
-
     django.setup()
     if loglevel is not None:
         logging.getLogger().setLevel(loglevel)
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+@beat_init.connect  # type: ignore[untyped-decorator]
+def _require_tools(**signal: Any) -> None:
+    """Do not start with a tool that is not usable."""
+    django.setup()
+    from tools import registry
+
+    registry.require()
 
 
 app = Celery("toolgate", amqp=Messaging)

@@ -229,11 +229,8 @@ if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
-BRAVE_API_KEY = env.text("BRAVE_API_KEY")
-BRAVE_BASE_URL = env.text("BRAVE_BASE_URL")
-SERPAPI_API_KEY = env.text("SERPAPI_API_KEY")
-SERPAPI_BASE_URL = env.text("SERPAPI_BASE_URL")
-SEARXNG_URL = env.text("SEARXNG_URL")
+# How tools' own settings are read; each tool declares its own, see tools/configuration.py.
+TOOLGATE_READ_SETTING = env.text
 # What URLs of tenants and models may reach although it is not public.
 TOOLGATE_EGRESS_ALLOW = env.hosts_and_networks("TOOLGATE_EGRESS_ALLOW")
 

@@ -4,9 +4,13 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from unfold.admin import ModelAdmin
+from unfold.decorators import action
 
-from tools.interface import Tier
+from tools import configuration
+from tools.interface import Tier, Tool
 from tools.models import Grant, ToolSetting
 from tools.registry import registry
 
@@ -36,6 +40,27 @@ class ToolSettingAdmin(ModelAdmin):
     list_select_related = ("tenant",)
     search_fields = ("tool_name",)
     autocomplete_fields = ("tenant",)
+    actions_list = ("installed",)
+
+    @action(description="Installed tools", url_path="installed", permissions=["installed"])
+    def installed(self, request: HttpRequest) -> HttpResponse:
+        """Every tool and its settings; of a secret only whether it is set."""
+        rows = [row for tool in registry().all() for row in _rows(tool)]
+        page = {**self.admin_site.each_context(request), "title": "Installed tools", "rows": rows}
+        return TemplateResponse(request, "admin/tools/toolsetting/installed.html", page)
+
+    def has_installed_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        """Whoever may see what tenants say about tools."""
+        return self.has_view_permission(request)
+
+
+def _rows(tool: Tool) -> list[dict[str, str]]:
+    values = registry().settings(tool.name)
+    shown = {"tool": tool.name, "tier": tool.tier.value, "name": "", "description": "", "value": ""}
+    return [
+        shown | {"name": each.name, "description": each.description, "value": configuration.shown(each, values)}
+        for each in tool.settings
+    ] or [shown]
 
 
 @admin.register(Grant)

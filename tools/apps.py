@@ -1,6 +1,9 @@
 """The tools app, what models may call and who may let them."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.core import checks
 
 
 class ToolsConfig(AppConfig):
@@ -8,3 +11,18 @@ class ToolsConfig(AppConfig):
 
     name = "tools"
     verbose_name = "Tools"
+
+    def ready(self) -> None:
+        """Let `manage.py check`, and every command that checks first, say which tool is not usable."""
+        checks.register(_check_tools)
+
+
+def _check_tools(**options: Any) -> list[checks.CheckMessage]:
+    from tools.registry import registry
+    from tools.schema import InvalidToolDeclaration
+
+    try:
+        registry()
+    except InvalidToolDeclaration as error:
+        return [checks.Error(str(error), id="tools.E001")]
+    return []

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 import time
+import traceback
 import uuid
 from typing import Any
 
@@ -97,7 +98,8 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
         circuits.succeeded(*guarded)
     except _ClaimLost:
         log.warning("claim lost", extra={"call_id": str(call["id"])})
-    except ToolError as error:
+    except ToolError as raised:
+        error = registry().settings(tool.name).cleaned(raised)
         # What is wrong with the call itself says nothing about the tool.
         if not isinstance(error, ToolValidationError | ToolPermissionDenied):
             circuits.failed(*guarded)
@@ -110,7 +112,8 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
         raise
     except Exception:
         # A fault of the tool's author: recorded for the user without its details, which go to the log.
-        log.exception("tool crashed", extra={"tool": tool.name, "call_id": str(call["id"])})
+        trace = registry().settings(tool.name).without_secrets(traceback.format_exc())
+        log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call["id"])})
         circuits.failed(*guarded)
         crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
         await _settle(scope, call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
@@ -147,6 +150,7 @@ def _handles(tool: Tool, call: Row, deadline: float, connection: Connection | No
         "run_id": call["run_id"],
         "conversation_id": call["conversation_id"],
         "seconds": max(0.0, deadline - time.monotonic()),
+        "settings": registry().settings(tool.name),
     }
     if connection is not None and "notes" in tool.handles:
         handles["notes"] = NoteStore(connection, call["tenant_id"], call["user_id"])

@@ -5,7 +5,8 @@ model kept apart from the display for people).
 """
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -64,10 +65,25 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that the operator configures a tool with, as a variable `name` in the environment or `.env`.
+
+    Without a `default` it must be set. The value of a `secret` one is shown nowhere; it can also be read from the file
+    that `NAME_FILE` names. `description` says what it is for.
+    """
+
+    name: str
+    description: str = ""
+    secret: bool = False
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolContext:
     """The handles that one call may use, and no others; a handle it may not use is None.
 
-    `seconds` is what is left of the call's time budget when it starts.
+    `seconds` is what is left of the call's time budget when it starts. `settings` are the values of the settings that
+    the tool declares, by name.
     """
 
     call_id: uuid.UUID
@@ -76,6 +92,7 @@ class ToolContext:
     run_id: uuid.UUID
     conversation_id: uuid.UUID
     seconds: float
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     notes: "NoteStore | None" = None
     tasks: "TaskStore | None" = None
     http: "aiohttp.ClientSession | None" = None
@@ -94,6 +111,7 @@ class Tool:
 
     `parameters` is a JSON Schema of type object with `additionalProperties: false`.
     `handles` names the ToolContext handles it needs ("notes", "tasks", "http", "cache").
+    `settings` are what the operator configures it with, see Setting; their values are `ctx.settings`.
     `rate` is calls a tenant's user may make, as "count/period" with period s, m, h or d.
     `transactional`: it only touches our own database, through its handles; effect and success then
     commit together, so a lost worker costs nothing. Anything else is remote-bound and has its own share of the worker.
@@ -106,6 +124,7 @@ class Tool:
     parameters: ClassVar[dict[str, Any]]
     tier: ClassVar[Tier]
     handles: ClassVar[frozenset[str]] = frozenset()
+    settings: ClassVar[tuple[Setting, ...]] = ()
     rate: ClassVar[str] = "30/m"
     transactional: ClassVar[bool] = False
     idempotent: ClassVar[bool] = False

@@ -1,17 +1,25 @@
-"""Every tool of this process, by name: found in `tools/builtin/` and in other packages' entry points."""
+"""Every tool of this process, by name: found in `tools/builtin/` and in other packages' entry points.
+
+One that is not usable is a fault of the installation: `require` ends the process for it before it serves anybody, and
+`manage.py check` reports it.
+"""
 
 import importlib
 import pkgutil
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Any
 
-from tools import builtin
-from tools.interface import Tier, Tool, ToolContext
+from django.conf import settings as django_settings
+
+from tools import builtin, configuration
+from tools.configuration import InvalidSettings, Values
+from tools.interface import Setting, Tier, Tool, ToolContext
 from tools.schema import InvalidToolDeclaration, declare
 
 ENTRY_POINTS = "toolgate.tools"
@@ -31,20 +39,41 @@ class Registry:
 
     def __init__(self) -> None:
         self._tools: dict[str, Tool] = {}
+        self._settings: dict[str, Values] = {}
+        self._declared: dict[str, Setting] = {}
 
     def register(self, tool: Tool) -> None:
         """Add a tool; raises InvalidToolDeclaration for a declaration that is wrong or a name that is taken."""
         try:
             _check(tool)
-        except InvalidToolDeclaration as error:
+            self._configure(tool)
+        except (InvalidToolDeclaration, InvalidSettings) as error:
             raise InvalidToolDeclaration(f"{_title(tool)}: {error}") from None
-        if tool.name in self._tools:
-            raise InvalidToolDeclaration(f"{_title(tool)}: its name is taken by {_title(self._tools[tool.name])}")
         self._tools[tool.name] = tool
+
+    def _configure(self, tool: Tool) -> None:
+        if tool.name in self._tools:
+            raise InvalidToolDeclaration(f"its name is taken by {_title(self._tools[tool.name])}")
+        configuration.check(tool.settings)
+        for setting in tool.settings:
+            if self._declared.setdefault(setting.name, setting) != setting:
+                raise InvalidSettings(f"another tool declares the setting {setting.name} in other words")
+        # What the operator lets nobody call needs no settings.
+        allowed = django_settings.TOOLGATE_ALLOWED_TOOLS
+        if allowed is None or tool.name in allowed:
+            self._settings[tool.name] = configuration.read(tool.settings)
 
     def get(self, name: str) -> Tool | None:
         """The tool of exactly this name: no other case, no look-alike."""
         return self._tools.get(name)
+
+    def settings(self, name: str) -> Values:
+        """The values of what the tool of that name declares; none for a tool that the operator does not allow."""
+        return self._settings.get(name, configuration.NONE)
+
+    def declared_settings(self) -> tuple[Setting, ...]:
+        """Every setting that a tool declares, once, in the order of their names."""
+        return tuple(self._declared[name] for name in sorted(self._declared))
 
     def all(self) -> tuple[Tool, ...]:
         """Every tool, in the order of their names."""
@@ -64,6 +93,16 @@ def registry() -> Registry:
     return found
 
 
+def require() -> None:
+    """Find this process's tools now; where one is not usable, end the process with one line that says which and why."""
+    try:
+        registry()
+    except InvalidToolDeclaration as error:
+        # The real one: beat has put its log in the place of standard error by now.
+        print(f"toolgate: {error}", file=sys.__stderr__, flush=True)
+        sys.exit(1)
+
+
 def tools_in(module: ModuleType) -> list[Tool]:
     """One instance of each Tool subclass that the module itself defines, in its order; "_" marks a base class."""
     return [
@@ -79,20 +118,26 @@ def tools_in(module: ModuleType) -> list[Tool]:
 
 def _bundled() -> Iterable[Tool]:
     for found in sorted(pkgutil.iter_modules(builtin.__path__), key=lambda found: found.name):
-        yield from tools_in(importlib.import_module(f"{builtin.__name__}.{found.name}"))
+        try:
+            yield from tools_in(importlib.import_module(f"{builtin.__name__}.{found.name}"))
+        # A file's own sys.exit must not end the process without a word.
+        except (Exception, SystemExit) as error:
+            at = getattr(found.module_finder.find_spec(found.name, None), "origin", found.name)
+            raise InvalidToolDeclaration(f"{at} cannot be loaded: {_words(error)}") from error
 
 
 def _installed() -> Iterable[Tool]:
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         try:
             loaded = entry.load()
-        except Exception as error:
-            raise InvalidToolDeclaration(
-                f"entry point {entry.name} ({entry.value}) cannot be loaded: {error}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise InvalidToolDeclaration(f"{_entry(entry)} cannot be loaded: {_words(error)}") from error
         if not (isinstance(loaded, type) and issubclass(loaded, Tool)):
-            raise InvalidToolDeclaration(f"entry point {entry.name} ({entry.value}) is not a Tool subclass")
-        yield loaded()
+            raise InvalidToolDeclaration(f"{_entry(entry)} is not a Tool subclass")
+        try:
+            yield loaded()
+        except Exception as error:
+            raise InvalidToolDeclaration(f"{_entry(entry)} cannot be made: {_words(error)}") from error
 
 
 def _check(tool: Tool) -> None:
@@ -106,6 +151,7 @@ def _check(tool: Tool) -> None:
         raise InvalidToolDeclaration(f"description must have 1 to {MAX_DESCRIPTION} characters")
     _attribute(tool, "tier", Tier)
     declare(_attribute(tool, "parameters", dict))
+    _attribute(tool, "settings", tuple)
     unknown = _attribute(tool, "handles", frozenset) - _HANDLES
     if unknown:
         raise InvalidToolDeclaration(f"handles has {sorted(unknown)}; there are {sorted(_HANDLES)}")
@@ -129,4 +175,16 @@ def _attribute(tool: Tool, attribute: str, kind: Any) -> Any:
 
 
 def _title(tool: Tool) -> str:
-    return f"tool {getattr(tool, 'name', None)!r} ({type(tool).__module__}.{type(tool).__qualname__})"
+    kind = type(tool)
+    at = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return f"tool {getattr(tool, 'name', None)!r} ({kind.__module__}.{kind.__qualname__}{f' in {at}' if at else ''})"
+
+
+def _entry(entry: EntryPoint) -> str:
+    package = f" of {entry.dist.name}" if entry.dist else ""
+    return f"entry point {entry.name} ({entry.value}){package}"
+
+
+def _words(error: BaseException) -> str:
+    """An exception in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]

@@ -15,10 +15,11 @@ def main() -> int:
     from django.core.management.base import CommandError
 
     from gateway.environment import WrongSetting
+    from tools.schema import InvalidToolDeclaration
 
     try:
         sys.stdout.write(_prepare())
-    except (WrongSetting, CommandError) as refusal:
+    except (WrongSetting, CommandError, InvalidToolDeclaration) as refusal:
         sys.stderr.write(f"toolgate: {refusal}\n")
         return 1
     return 0
@@ -31,6 +32,10 @@ def _prepare() -> str:
     from django.conf import settings
     from django.core.management import call_command
 
+    from tools.registry import registry
+
+    # First of all: nothing is changed for a version that would not start.
+    registry()
     call_command("setup_database", stdout=sys.stderr)
     call_command("migrate", interactive=False, skip_checks=True, verbosity=0)
     seeded = io.StringIO()

@@ -4,12 +4,14 @@ import re
 import tomllib
 from pathlib import Path
 
+import aiohttp
 import pytest
+from aiohttp import web
 
 from tests.tools.context import context
 from tools import builtin, registry
 from tools.errors import ToolValidationError
-from tools.schema import check
+from tools.schema import InvalidToolDeclaration, check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
@@ -59,6 +61,47 @@ async def test_the_documented_entry_point_is_a_working_tool_once_it_is_installed
     tool = registry.registry().get("count_words")
     assert type(tool).__module__ == "my_tools.count_words"
     await works(tool)
+
+
+def configure(monkeypatch, lines):
+    for line in lines.strip().splitlines():
+        name, _, value = line.partition("=")
+        monkeypatch.setenv(name, value)
+
+
+async def test_the_documented_tool_with_settings_works_with_the_documented_lines_of_env(tmp_path, monkeypatch):
+    (tmp_path / "lookup_customer.py").write_text(example("tools/builtin/lookup_customer.py"))
+    monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
+    with pytest.raises(InvalidToolDeclaration, match="lookup_customer.py.*CRM_URL must be set: where the CRM is"):
+        registry.registry()
+    configure(monkeypatch, example(".env"))
+    tool = registry.registry().get("lookup_customer")
+    values = registry.registry().settings("lookup_customer")
+    assert dict(values) == {
+        "CRM_URL": "https://crm.example.com/api", "CRM_TOKEN": "crm_123456789", "CRM_SECONDS": "10"
+    }  # fmt: skip
+    assert {"CRM_URL", "CRM_TOKEN"} <= {setting.name for setting in registry.registry().declared_settings()}
+    asked = []
+
+    async def answer(request):
+        asked.append((request.path_qs, request.headers["Authorization"]))
+        return web.json_response({"name": "Ann", "plan": "gold", "secret": "x"})
+
+    app = web.Application()
+    app.router.add_get("/api/customers", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    monkeypatch.setenv("CRM_URL", f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}/api/")
+    registry.registry.cache_clear()
+    async with aiohttp.ClientSession() as http:
+        found = context(http=http, settings=registry.registry().settings("lookup_customer"))
+        result = await tool.execute({"email": "ann@example.com"}, found)
+    await runner.cleanup()
+    assert (result.output, result.display) == ({"name": "Ann", "plan": "gold"}, "Ann, gold")
+    assert asked == [("/api/customers?email=ann@example.com", "Bearer crm_123456789")]
+    assert "crm_123456789" not in repr(found)
 
 
 @pytest.mark.parametrize(

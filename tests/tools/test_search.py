@@ -8,7 +8,6 @@ from aiohttp import web
 
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
-from tools.builtin import web_search
 from tools.builtin.web_search import WebSearch
 from tools.errors import ToolExecutionError, ToolTimeout
 from tools.search import fetch
@@ -16,7 +15,7 @@ from tools.search.engines import Brave, SearXng, SerpApi, configured
 from tools.search.fetch import MAX_BYTES
 
 KEY = "secret-key-of-the-operator"
-NOTHING = {"BRAVE_API_KEY": "", "BRAVE_BASE_URL": "", "SERPAPI_API_KEY": "", "SERPAPI_BASE_URL": "", "SEARXNG_URL": ""}
+NOTHING = {setting.name: setting.default for setting in WebSearch.settings}
 BRAVE = {"web": {"results": [{"title": "T", "url": "https://a.example/", "description": "S"}]}}
 SERPAPI = {"organic_results": [{"title": "T", "link": "https://a.example/", "snippet": "S"}]}
 SEARXNG = {"results": [{"title": "T", "url": "https://a.example/", "content": "S"}]}
@@ -24,7 +23,7 @@ FOUND = {"results": [{"title": "T", "url": "https://a.example/", "snippet": "S"}
 
 
 def settings(**values):
-    return SimpleNamespace(**(NOTHING | values))
+    return NOTHING | values
 
 
 class Remote:
@@ -84,15 +83,19 @@ class Cache:
         self.seconds.append(seconds)
 
 
-async def search(monkeypatch, http, query="q", cache=None, seconds=PATIENCE_SECONDS, **values):
-    monkeypatch.setattr(web_search, "settings", settings(**values))
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
     monkeypatch.setattr(fetch, "MAX_SECONDS", PATIENCE_SECONDS)
-    return await WebSearch().execute({"query": query}, context(http=http, cache=cache, seconds=seconds))
 
 
-async def test_brave_is_asked_with_its_key_in_a_header(remote, http, monkeypatch):
+async def search(http, query="q", cache=None, seconds=PATIENCE_SECONDS, **values):
+    found = context(http=http, cache=cache, seconds=seconds, settings=settings(**values))
+    return await WebSearch().execute({"query": query}, found)
+
+
+async def test_brave_is_asked_with_its_key_in_a_header(remote, http):
     remote.answer = answers(BRAVE)
-    result = await search(monkeypatch, http, "a b&c=d", BRAVE_API_KEY=KEY, BRAVE_BASE_URL=remote.url)
+    result = await search(http, "a b&c=d", BRAVE_API_KEY=KEY, BRAVE_BASE_URL=remote.url)
     (request,) = remote.requests
     assert request.path == "/res/v1/web/search"
     assert dict(request.query) == {"q": "a b&c=d", "count": "8"}
@@ -101,9 +104,9 @@ async def test_brave_is_asked_with_its_key_in_a_header(remote, http, monkeypatch
     assert result.display == "1 result for “a b&c=d” from Brave Search"
 
 
-async def test_serpapi_is_asked_with_its_key_in_the_query(remote, http, monkeypatch):
+async def test_serpapi_is_asked_with_its_key_in_the_query(remote, http):
     remote.answer = answers(SERPAPI)
-    result = await search(monkeypatch, http, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url + "/")
+    result = await search(http, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url + "/")
     (request,) = remote.requests
     assert request.path == "/search.json"
     assert dict(request.query) == {"engine": "google", "q": "q", "num": "8", "api_key": KEY}
@@ -111,9 +114,9 @@ async def test_serpapi_is_asked_with_its_key_in_the_query(remote, http, monkeypa
     assert KEY not in result.display
 
 
-async def test_searxng_is_asked_for_json(remote, http, monkeypatch):
+async def test_searxng_is_asked_for_json(remote, http):
     remote.answer = answers(SEARXNG)
-    result = await search(monkeypatch, http, SEARXNG_URL=remote.url)
+    result = await search(http, SEARXNG_URL=remote.url)
     (request,) = remote.requests
     assert (request.path, dict(request.query)) == ("/search", {"q": "q", "format": "json"})
     assert (result.output, result.display) == (FOUND, "1 result for “q” from SearXNG")
@@ -135,21 +138,21 @@ def test_the_engine_is_the_first_that_is_configured(values, engine):
     assert "'k'" not in repr(engine)
 
 
-async def test_an_answer_is_cached_for_five_minutes_by_engine_and_query(remote, http, monkeypatch):
+async def test_an_answer_is_cached_for_five_minutes_by_engine_and_query(remote, http):
     remote.answer = answers(SEARXNG)
     cache = Cache()
-    first = await search(monkeypatch, http, cache=cache, SEARXNG_URL=remote.url)
-    again = await search(monkeypatch, http, cache=cache, SEARXNG_URL=remote.url)
+    first = await search(http, cache=cache, SEARXNG_URL=remote.url)
+    again = await search(http, cache=cache, SEARXNG_URL=remote.url)
     assert len(remote.requests) == 1
     assert (first.output, again.output, cache.seconds) == (FOUND, FOUND, [300])
     assert again.display == "1 result for “q” from SearXNG (cached)"
-    await search(monkeypatch, http, "another", cache=cache, SEARXNG_URL=remote.url)
+    await search(http, "another", cache=cache, SEARXNG_URL=remote.url)
     assert len(remote.requests) == 2
 
 
-async def refused(monkeypatch, http, remote, cache=None, seconds=PATIENCE_SECONDS, kind=ToolExecutionError):
+async def refused(http, remote, cache=None, seconds=PATIENCE_SECONDS, kind=ToolExecutionError):
     with pytest.raises(kind) as caught:
-        await search(monkeypatch, http, cache=cache, seconds=seconds, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url)
+        await search(http, cache=cache, seconds=seconds, SERPAPI_API_KEY=KEY, SERPAPI_BASE_URL=remote.url)
     assert KEY not in caught.value.message
     assert remote.url.removeprefix("http://") not in caught.value.message
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
@@ -166,39 +169,39 @@ async def refused(monkeypatch, http, remote, cache=None, seconds=PATIENCE_SECOND
         (404, "404"),
     ],
 )
-async def test_a_status_other_than_200_is_an_error_and_is_not_cached(remote, http, monkeypatch, status, words):
+async def test_a_status_other_than_200_is_an_error_and_is_not_cached(remote, http, status, words):
     async def answer(request):
         return web.json_response({"key": request.query["api_key"]}, status=status)
 
     remote.answer = answer
     cache = Cache()
-    error = await refused(monkeypatch, http, remote, cache)
+    error = await refused(http, remote, cache)
     assert words in error.message
     assert (cache.rows, len(remote.requests)) == ({}, 1)
 
 
-async def test_a_redirect_inward_is_not_followed(remote, http, monkeypatch):
+async def test_a_redirect_inward_is_not_followed(remote, http):
     async def answer(request):
         raise web.HTTPFound(f"{remote.url}/internal")
 
     remote.answer = answer
-    error = await refused(monkeypatch, http, remote)
+    error = await refused(http, remote)
     assert "redirect" in error.message
     assert [request.path for request in remote.requests] == ["/search.json"]
 
 
-async def test_a_remote_that_does_not_answer_is_a_timeout(remote, http, monkeypatch):
+async def test_a_remote_that_does_not_answer_is_a_timeout(remote, http):
     async def answer(request):
         await remote.released.wait()
         return web.json_response(SERPAPI)
 
     remote.answer = answer
-    error = await refused(monkeypatch, http, remote, seconds=0.05, kind=ToolTimeout)
+    error = await refused(http, remote, seconds=0.05, kind=ToolTimeout)
     assert error.elapsed >= 0.05
     assert not remote.released.is_set()
 
 
-async def test_a_remote_that_drips_is_a_timeout(remote, http, monkeypatch):
+async def test_a_remote_that_drips_is_a_timeout(remote, http):
     async def answer(request):
         response = web.StreamResponse()
         await response.prepare(request)
@@ -207,10 +210,10 @@ async def test_a_remote_that_drips_is_a_timeout(remote, http, monkeypatch):
         return response
 
     remote.answer = answer
-    await refused(monkeypatch, http, remote, seconds=0.2, kind=ToolTimeout)
+    await refused(http, remote, seconds=0.2, kind=ToolTimeout)
 
 
-async def test_an_endless_body_is_cut_off(remote, http, monkeypatch):
+async def test_an_endless_body_is_cut_off(remote, http):
     sent = 0
 
     async def answer(request):
@@ -222,12 +225,12 @@ async def test_an_endless_body_is_cut_off(remote, http, monkeypatch):
             sent += 65_536
 
     remote.answer = answer
-    error = await refused(monkeypatch, http, remote)
+    error = await refused(http, remote)
     assert "more than 1,048,576 bytes" in error.message
     assert sent < 100 * MAX_BYTES
 
 
-async def test_a_gzip_bomb_is_cut_off(remote, http, monkeypatch):
+async def test_a_gzip_bomb_is_cut_off(remote, http):
     bomb = gzip.compress(b" " * 50 * MAX_BYTES)
 
     async def answer(request):
@@ -235,7 +238,7 @@ async def test_a_gzip_bomb_is_cut_off(remote, http, monkeypatch):
 
     remote.answer = answer
     assert len(bomb) < MAX_BYTES
-    error = await refused(monkeypatch, http, remote)
+    error = await refused(http, remote)
     assert "more than 1,048,576 bytes" in error.message
 
 
@@ -243,15 +246,15 @@ async def test_a_gzip_bomb_is_cut_off(remote, http, monkeypatch):
     "body",
     [b"", b"<html>", b'{"organic_results": [', b"[" * 100_000, b"\xff\xfe", b"[]", b'"x"', b"null", b"1" * 5000],
 )
-async def test_garbage_is_an_error(remote, http, monkeypatch, body):
+async def test_garbage_is_an_error(remote, http, body):
     async def answer(request):
         return web.Response(body=body)
 
     remote.answer = answer
-    assert "answered something that is not" in (await refused(monkeypatch, http, remote)).message
+    assert "answered something that is not" in (await refused(http, remote)).message
 
 
-async def test_a_body_that_is_cut_off_is_an_error(remote, http, monkeypatch):
+async def test_a_body_that_is_cut_off_is_an_error(remote, http):
     async def answer(request):
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
@@ -260,28 +263,28 @@ async def test_a_body_that_is_cut_off_is_an_error(remote, http, monkeypatch):
         return response
 
     remote.answer = answer
-    assert "cut its answer off" in (await refused(monkeypatch, http, remote)).message
+    assert "cut its answer off" in (await refused(http, remote)).message
 
 
-async def test_a_remote_that_is_away_is_an_error(http, monkeypatch, unused_tcp_port):
+async def test_a_remote_that_is_away_is_an_error(http, unused_tcp_port):
     away = SimpleNamespace(url=f"http://127.0.0.1:{unused_tcp_port}")
-    assert "could not be reached" in (await refused(monkeypatch, http, away)).message
+    assert "could not be reached" in (await refused(http, away)).message
 
 
 @pytest.mark.parametrize("url", ["not a url", "ftp://127.0.0.1", "http://[::1", "http://\n"])
-async def test_an_address_that_is_none_is_an_error(http, monkeypatch, url):
-    assert "could not be reached" in (await refused(monkeypatch, http, SimpleNamespace(url=url))).message
+async def test_an_address_that_is_none_is_an_error(http, url):
+    assert "could not be reached" in (await refused(http, SimpleNamespace(url=url))).message
 
 
 @pytest.mark.parametrize("rows", [None, {}, "x", 5, [], [None, 5, "x", [], {}]])
-async def test_rows_of_another_shape_are_no_results(remote, http, monkeypatch, rows):
+async def test_rows_of_another_shape_are_no_results(remote, http, rows):
     remote.answer = answers({"results": rows})
-    result = await search(monkeypatch, http, SEARXNG_URL=remote.url)
+    result = await search(http, SEARXNG_URL=remote.url)
     assert (result.output, result.display) == ({"results": []}, "0 results for “q” from SearXNG")
 
 
-async def test_without_an_engine_the_bundled_set_answers_and_says_so(monkeypatch):
-    result = await search(monkeypatch, None, "Django\n async")
+async def test_without_an_engine_the_bundled_set_answers_and_says_so():
+    result = await search(None, "Django\n async")
     assert result.output["results"][0]["title"] == "Asynchronous support in Django"
     assert {frozenset(row) for row in result.output["results"]} == {frozenset({"title", "url", "snippet"})}
     assert result.display == (

@@ -76,3 +76,18 @@ def test_an_agents_reach_and_what_follows_a_refusal_can_be_changed(admin: Admin,
     with on_login("operator"):
         agent.refresh_from_db()
     assert (agent.max_tier, agent.on_refused_approval) == ("workspace", "halt")
+
+
+def test_the_settings_of_tools_are_listed_and_no_secret_is_shown(admin: Admin) -> None:
+    page = admin.get(f"{SETTINGS}installed")
+    assert page.status_code == 200
+    for text in (
+        "web_search",
+        "BRAVE_API_KEY",
+        "the key of Brave Search",
+        "not set",
+        "https://serpapi.com",
+        "add_task",
+    ):
+        assert text in page.text
+    assert "installed" in admin.get(SETTINGS).text

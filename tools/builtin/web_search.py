@@ -3,11 +3,9 @@
 import hashlib
 from typing import Any, ClassVar
 
-from django.conf import settings
-
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
 from tools.search import demo
-from tools.search.engines import Engine, configured
+from tools.search.engines import SETTINGS, Engine, configured
 
 _CACHE_SECONDS = 300
 _SHOWN_QUERY = 80
@@ -35,6 +33,7 @@ class WebSearch(Tool):
     }
     tier = Tier.READ_ONLY
     handles = frozenset({"http", "cache"})
+    settings = SETTINGS
     rate = "10/m"
     idempotent = True
     parallel_safe = True
@@ -42,7 +41,7 @@ class WebSearch(Tool):
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         """Output: `{"results": [{"title", "url", "snippet"}]}`. Raises ToolTimeout or ToolExecutionError."""
         query: str = params["query"]
-        engine = configured(settings)
+        engine = configured(ctx.settings)
         if engine is None:
             found = [result.as_json() for result in demo.search(query)]
             return _answer(query, found, f" (bundled demo set; configure an engine: {demo.HOW_TO_CONFIGURE})")

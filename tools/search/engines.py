@@ -1,11 +1,13 @@
 """The search engines that an operator can configure; each asks its own API and returns SearchResults."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import aiohttp
 
 from tools.errors import ToolExecutionError
+from tools.interface import Setting
 from tools.search.fetch import get_json
 from tools.search.results import MAX_RESULTS, SearchResult, results
 
@@ -85,14 +87,24 @@ class SearXng:
         return results(_object(self.name, answer).get("results"), title="title", url="url", snippet="content")
 
 
-def configured(settings: Any) -> Engine | None:
-    """The first engine that the Django settings have what it needs for: Brave, SerpAPI, SearXNG; None for none."""
-    if settings.BRAVE_API_KEY:
-        return Brave(settings.BRAVE_API_KEY, settings.BRAVE_BASE_URL or BRAVE_URL)
-    if settings.SERPAPI_API_KEY:
-        return SerpApi(settings.SERPAPI_API_KEY, settings.SERPAPI_BASE_URL or SERPAPI_URL)
-    if settings.SEARXNG_URL:
-        return SearXng(settings.SEARXNG_URL)
+# What an operator configures them with.
+SETTINGS = (
+    Setting("BRAVE_API_KEY", "the key of Brave Search", secret=True, default=""),
+    Setting("BRAVE_BASE_URL", "in place of Brave's own address", default=BRAVE_URL),
+    Setting("SERPAPI_API_KEY", "the key of SerpAPI", secret=True, default=""),
+    Setting("SERPAPI_BASE_URL", "in place of SerpAPI's own address", default=SERPAPI_URL),
+    Setting("SEARXNG_URL", "the address of a SearXNG with its json format enabled", default=""),
+)
+
+
+def configured(settings: Mapping[str, str]) -> Engine | None:
+    """The first engine that there is what it needs for: Brave, SerpAPI, SearXNG; None for none."""
+    if settings["BRAVE_API_KEY"]:
+        return Brave(settings["BRAVE_API_KEY"], settings["BRAVE_BASE_URL"])
+    if settings["SERPAPI_API_KEY"]:
+        return SerpApi(settings["SERPAPI_API_KEY"], settings["SERPAPI_BASE_URL"])
+    if settings["SEARXNG_URL"]:
+        return SearXng(settings["SEARXNG_URL"])
     return None
 
 
