@@ -10,7 +10,16 @@ WIDTH = 17
 
 def text(report: Report) -> str:
     """The whole report."""
-    return "\n".join([*_head(report), *_floors(report), *_scenarios(report), *_rest(report), *_targets(report)])
+    return "\n".join(
+        [
+            *_head(report),
+            *_floors(report),
+            *_scenarios(report),
+            *_connections(report),
+            *_rest(report),
+            *_targets(report),
+        ]
+    )
 
 
 def _head(report: Report) -> list[str]:
@@ -110,6 +119,11 @@ def _ratios(report: Report, name: str, levels: list[str]) -> list[str]:
     sums = {level: sum(floors[part][level]["p50"] for part in parts) for level in levels}
     label = "× floor: view + Celery + INSERT" if "task" in parts else "× floor: view + INSERT"
     return [_row(label + ", p50", [f"{measured[level]['p50'] / sums[level]:.1f}" for level in levels])]
+
+
+def _connections(report: Report) -> list[str]:
+    rows = [_row(name, [f"{each['kept']:.1f}", f"{each['new']:.1f}"]) for name, each in report["connections"].items()]
+    return ["", _row("one client, chat without tools; p50", ["kept alive", "new each time"]), *rows]
 
 
 def _rest(report: Report) -> list[str]:

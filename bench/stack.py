@@ -19,11 +19,12 @@ from gateway.embedded import ports
 from gateway.embedded.commands import BEAT, OWNER, WEB, WORKER
 from gateway.embedded.processes import end, spawn
 from gateway.embedded.services import EmbeddedServices
+from gateway.server import sockets
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 60
 USERS = 20
-# uvicorn's and the worker's command lines are Toolgate's own, only what they run differs.
+# The server's and the worker's command lines are Toolgate's own, only what they run differs.
 FLOOR_WEB = tuple("bench.floors.view:application" if word == "gateway.asgi:application" else word for word in WEB)
 FLOOR_WORKER = tuple("bench.floors.task" if word == "gateway" else word for word in WORKER)
 
@@ -128,7 +129,10 @@ class Stack:
         made = self.output_of("bench.people", str(USERS))
         self.tenant, self.keys = made["tenant"], made["keys"]
         self._spawn("provider", "bench.upstream", str(self.ports["provider"]))
-        self._spawn("web", *WEB, "--port", str(self.ports["web"]), "--no-proxy-headers")
+        # As `make up` does: the parent listens, and the web process inherits the socket.
+        with sockets.listen("127.0.0.1", self.ports["web"]) as listening:
+            descriptor = listening.fileno()
+            self._spawn("web", *WEB, "--fd", str(descriptor), "--no-proxy-headers", inherited=(descriptor,))
         self._spawn("worker", *WORKER, "--concurrency", "8")
         self._spawn("beat", *BEAT, "--schedule", str(self.directory / "beat-schedule"))
         self._spawn("view", *FLOOR_WEB, "--port", str(self.ports["view"]), "--no-proxy-headers", "--lifespan", "off")
@@ -136,10 +140,15 @@ class Stack:
         self._wait("web", "/readyz")
         self._wait("view", "/")
 
-    def _spawn(self, name: str, *words: str) -> None:
+    def _spawn(self, name: str, *words: str, inherited: tuple[int, ...] = ()) -> None:
         with (self.directory / f"{name}.log").open("ab") as log:
             self._processes[name] = spawn(
-                [sys.executable, "-m", *words], cwd=ROOT, env=self.environment(name), stdout=log, stderr=log
+                [sys.executable, "-m", *words],
+                cwd=ROOT,
+                env=self.environment(name),
+                stdout=log,
+                stderr=log,
+                pass_fds=inherited,
             )
 
     def _wait(self, name: str, path: str) -> None:

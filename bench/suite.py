@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import psycopg
 
 from bench import machine, targets
 from bench.measure import Figures, Others, measure, median
 from bench.remote_tools import remote_tools
-from bench.scenarios import BATCH, CHAT, DIRECT, DIRECT_STREAM, STREAM, TOOL, TOOLS, VIEW, Scenario
+from bench.scenarios import BATCH, CHAT, DIRECT, DIRECT_STREAM, STREAM, TOOL, TOOLS, VIEW, Scenario, request_text
 from bench.stack import Stack
 
 CONCURRENCIES = (1, 16, 64)
@@ -30,10 +31,11 @@ class Effort:
     warm_seconds: float
     floor_seconds: float
     remote: bool
+    connection_requests: int
 
 
-QUICK = Effort(rounds=1, seconds=1.2, warm_seconds=0.3, floor_seconds=0.4, remote=False)
-FULL = Effort(rounds=3, seconds=3.0, warm_seconds=0.5, floor_seconds=0.8, remote=True)
+QUICK = Effort(1, seconds=1.2, warm_seconds=0.3, floor_seconds=0.4, remote=False, connection_requests=30)
+FULL = Effort(3, seconds=3.0, warm_seconds=0.5, floor_seconds=0.8, remote=True, connection_requests=200)
 
 
 def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Report:
@@ -69,6 +71,8 @@ def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Rep
     floors = {name: merged.pop(name) for name in ("direct", "direct_stream", "view", "task", "insert")}
     _add_added(merged, floors)
     report: targets.Report = {"machine": machine.description(), "scenarios": merged, "floors": floors}
+    say("one client on one connection")
+    report["connections"] = _connections(stack, effort.connection_requests)
     report["memory"] = _memory(stack)
     if effort.remote:
         say("slow remote tools beside fast local ones")
@@ -100,6 +104,15 @@ def _add_added(scenarios: dict[str, Any], floors: dict[str, Any]) -> None:
                 figures["added_first_p50"] = figures["first_p50"] - floors[direct][level]["first_p50"]
             if name == "tools":
                 figures["calls_per_second"] = figures["per_second"] * BATCH
+
+
+def _connections(stack: Stack, times: int) -> dict[str, dict[str, float]]:
+    """Median milliseconds of one client's requests without tools, by way of asking."""
+    port, key = stack.ports["web"], stack.keys[0]
+    request = request_text(port, CHAT.path, CHAT.body, key)
+    plan = {"port": port, "key": key, "model": CHAT.body["model"], "request": request, "times": times}
+    found: dict[str, dict[str, float]] = stack.output_of("bench.sdk", given=orjson.dumps(plan))
+    return found
 
 
 def _memory(stack: Stack) -> dict[str, dict[str, float]]:

@@ -57,6 +57,14 @@ TARGETS = [
         False,
         "nobody waits for the others",
     ),
+    Target(
+        "kept-alive connection against a new one",
+        lambda report: max(each["kept"] / each["new"] for each in report["connections"].values()),
+        1.2,
+        "×",
+        False,
+        "nothing waits for an acknowledgement",
+    ),
     Target("errors in all scenarios", _errors, 0, "", False),
     Target(
         "answered calls that are not on record",

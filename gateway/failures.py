@@ -6,12 +6,20 @@ import django.db
 import psycopg
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
-from django.views.defaults import server_error
+from django.views.defaults import bad_request, server_error
 
 from gateway.api import problems
 
 API = "/api/"
 _DATABASE_AWAY = (psycopg.OperationalError, django.db.OperationalError)
+
+
+def senseless(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400."""
+    if request.path.startswith(API):
+        body = problems.problem(400, "invalid_request", "The request is not valid.")
+        return JsonResponse(body, status=400, content_type=problems.CONTENT_TYPE)
+    return bad_request(request, exception)
 
 
 def failed(request: HttpRequest) -> HttpResponse:

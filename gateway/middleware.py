@@ -1,4 +1,4 @@
-"""What every request of Django's passes first: its id, on the answer and each log line, and its body's length."""
+"""What every request of Django's passes first: its id, on the answer and each log line, and sound input."""
 
 import re
 import uuid
@@ -7,6 +7,7 @@ from typing import Any
 
 import structlog
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
@@ -49,10 +50,13 @@ class RequestId:
 
 
 @sync_and_async_middleware
-def length_of_chunks(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """State the length of a body that came in chunks, since Django and DRF take one without a length for none."""
+def sound_input(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    """Refuse a query with a NUL, which no text in PostgreSQL can equal, and state the length of a body that came in
+    chunks, since Django and DRF take one without a length for none."""
 
     def state(request: HttpRequest) -> None:
+        if "%00" in request.META.get("QUERY_STRING", "") or "\x00" in request.META.get("QUERY_STRING", ""):
+            raise BadRequest("The query holds a NUL.")
         if "HTTP_TRANSFER_ENCODING" in request.META:
             request.META["CONTENT_LENGTH"] = str(len(request.body))
 

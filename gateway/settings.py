@@ -81,7 +81,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "gateway.middleware.RequestId",
-    "gateway.middleware.length_of_chunks",
+    "gateway.middleware.sound_input",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",

@@ -4,17 +4,28 @@ from csp.decorators import csp_update
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from approvals import pages as approval_pages
 from approvals import rule_pages
 from audit.history import access_pages, chart_pages, detail_pages, download_pages
 from audit.history import pages as audit_pages
 from gateway import erasure_pages, health, metrics, pages, run_pages
-from gateway.api import approval_rules, approvals, chat, conversations, erasures, history, ledger, problems, tools
+from gateway.api import (
+    approval_rules,
+    approvals,
+    chat,
+    conversations,
+    document,
+    erasures,
+    history,
+    ledger,
+    problems,
+    tools,
+)
 from tenants import pages as tenant_pages
 
-handler500 = "gateway.failures.failed"
+handler400, handler500 = "gateway.failures.senseless", "gateway.failures.failed"
 # Swagger UI sets styles on its own elements.
 docs = csp_update({"style-src": ["'unsafe-inline'"]})(SpectacularSwaggerSplitView.as_view())
 api = [
@@ -63,7 +74,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/tenant/", tenant_pages.switch_tenant, name="switch-tenant"),
     path("admin/", admin.site.urls),
     path("api/v1/", include(api)),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema/", document.DocumentView.as_view(), name="schema"),
     path("api/docs/", docs, name="docs"),
     re_path("^api/", problems.nowhere),
     path("healthz", health.healthz),

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
+from gateway import json_bodies
 from gateway.chats import ChatRequest
 from gateway.errors import ContentTooLarge, InvalidRequest
 
@@ -36,9 +37,9 @@ def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
     if len(body) > MAX_BODY_BYTES:
         raise too_large()
     try:
-        given = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise InvalidRequest(f"The body is not valid JSON: {error}") from None
+        given = json_bodies.read(body)
+    except json_bodies.NotJSON as error:
+        raise InvalidRequest(str(error)) from None
     if not isinstance(given, dict):
         raise InvalidRequest("The body must be a JSON object.")
     key = headers.get("idempotency-key")

@@ -8,6 +8,8 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
+from gateway import json_bodies
+
 
 class JSONRenderer(BaseRenderer):
     """Answers JSON."""
@@ -34,9 +36,9 @@ class JSONParser(BaseParser):
     ) -> Any:
         """Raises ParseError."""
         try:
-            return orjson.loads(stream.read())
-        except orjson.JSONDecodeError as error:
-            raise ParseError(f"The body is not valid JSON: {error}") from None
+            return json_bodies.read(stream.read())
+        except json_bodies.NotJSON as error:
+            raise ParseError(str(error)) from None
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ from gateway.providers.registry import UnknownModel
 from gateway.surfaces import http, kept, messages
 from gateway.surfaces.http import Receive, Scope, Send
 from gateway.surfaces.interface import BadRequest, ClientRequest
-from gateway.surfaces.serving import FAILED, MAX_BODY_BYTES, authenticated
+from gateway.surfaces.serving import FAILED, MAX_BODY_BYTES, authenticated, names_model
 from tenants.errors import Refused
 from tenants.scoping import Scope as Walls
 from tenants.scoping import transaction
@@ -65,7 +65,7 @@ async def _refuse(send: Send, refusal: Refused, identity: str) -> None:
 
 
 async def _count(walls: Walls, request: ClientRequest) -> int:
-    named = "/" in request.model
+    named = names_model(request)
     async with transaction(walls) as connection:
         row = await records.context(connection, walls.user_id, None if named else request.model)
         if row is None or row["agent_id"] is None:

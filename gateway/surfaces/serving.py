@@ -143,9 +143,7 @@ def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> 
     key = exchange.headers.get("idempotency-key")
     if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
         raise BadRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
-    if not 0 < len(request.model) <= 200 or not request.model.isprintable():
-        raise BadRequest("model must be 1 to 200 printable characters.", "model")
-    named = "/" in request.model
+    named = names_model(request)
     said = next((each.text for each in reversed(request.messages) if isinstance(each, UserMessage)), "")
     asked = {name: value for name, value in given.items() if name != "stream"}
     return ChatRequest(
@@ -158,6 +156,13 @@ def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> 
         surface=exchange.surface.name,
         client=request,
     )
+
+
+def names_model(request: ClientRequest) -> bool:
+    """Whether the request names a provider's model, and not an agent. Raises BadRequest for what can be neither."""
+    if not 0 < len(request.model) <= 200 or not request.model.isprintable():
+        raise BadRequest("model must be 1 to 200 printable characters.", "model")
+    return "/" in request.model
 
 
 async def _until_rest(exchange: Exchange, view: RunView) -> None:

@@ -1,0 +1,224 @@
+"""No input to any route is a 500: odd queries, paths, bodies, forms and headers, and each refusal in its form."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway import runs
+from tests.approvals.admin import operator
+from tests.browser.sessions import session_of
+from tests.fuzz import caller, routes, shapes
+from tests.people import Person, make_tenant
+
+ROUTES = routes.templates()
+# Those of a query that are tried one by one; all are tried on all names at once.
+SINGLE = ("huge", "exponent", "not UTF-8", "date", "quote")
+ASKING_NOTHING = ("/healthz", "/metrics", "/readyz", "/api/schema", "/api/docs", "/v1/")
+HEADERS = (
+    *("Accept", "Accept-Language", "Authorization", "Cookie", "Host", "Idempotency-Key", "If-None-Match", "Referer"),
+    *("If-Modified-Since", "Last-Event-ID", "Origin", "X-Forwarded-For", "X-Forwarded-Proto", "X-Request-Id"),
+    *("anthropic-beta", "anthropic-version", "x-api-key", "HX-Request", "Range", "Content-Type"),
+)
+# What the route reads of a body, with values that it takes.
+FIELDS: dict[str, dict[str, object]] = {
+    "/api/v1/chat": {
+        "content": "x",
+        "conversation_id": None,
+        "agent": None,
+        "model": "offline/demo",
+        "stream": False,
+        "wait": 0,
+    },
+    "/api/v1/conversations/": {"title": "x"},
+    "/api/v1/approval-rules/": {
+        "name": "x",
+        "tool": "send_email",
+        "effect": "deny",
+        "condition": {},
+        "priority": 1,
+        "tools": ["*"],
+        "when": {},
+        "reason": "x",
+        "enabled": True,
+        "starts_at": None,
+        "ends_at": None,
+    },
+    "/api/v1/erasures/": {"reason": "x", "user": "x", "conversation": None, "call": None, "until": None},
+    "/api/v1/tenant/": {"keep_months": 1, "name": "x"},
+    "/v1/chat/completions": {
+        "model": "offline/demo",
+        "messages": [{"role": "user", "content": "x"}],
+        "tools": [],
+        "stream": False,
+        "max_tokens": 5,
+        "temperature": 1,
+        "stop": "x",
+        "user": "x",
+        "metadata": {},
+        "tool_choice": "auto",
+        "response_format": {"type": "text"},
+    },
+    "/v1/responses": {
+        "model": "offline/demo",
+        "input": "x",
+        "instructions": "x",
+        "tools": [],
+        "previous_response_id": None,
+        "metadata": {},
+        "store": True,
+        "reasoning": {},
+        "text": {},
+    },
+    "/v1/messages": {
+        "model": "offline/demo",
+        "max_tokens": 5,
+        "messages": [{"role": "user", "content": "x"}],
+        "system": "x",
+        "tools": [],
+        "tool_choice": {"type": "auto"},
+        "metadata": {},
+        "thinking": {"type": "disabled"},
+    },
+}
+FIELDS["/v1/messages/count_tokens"] = FIELDS["/v1/messages"]
+FIELDS["/api/v1/approval-rules/dry-run/"] = FIELDS["/api/v1/approval-rules/<uuid:id>/"] = FIELDS[
+    "/api/v1/approval-rules/"
+]
+VERDICT: dict[str, object] = {"reason": "x", "seen": "0" * 64, "arguments": {}, "id": "x"}
+FORM = [
+    "username",
+    "password",
+    "tenant",
+    "next",
+    "reason",
+    "arguments",
+    "seen",
+    "id",
+    "name",
+    "tool",
+    "effect",
+    "condition",
+    "action",
+    "_selected_action",
+    "select_across",
+    "confirm",
+    "slug",
+    "user",
+    "role",
+    "url",
+    "rate",
+    "old_password",
+]
+
+
+@pytest.fixture(scope="module")
+def olga() -> Person:
+    """An owner who is an operator, too: nobody reaches further."""
+    person = make_tenant().olga
+    operator(person)
+    return person
+
+
+class Fuzzer:
+    """Sends requests as one person, and notes each answer that is none of a design."""
+
+    def __init__(self, template: str, headers: dict[str, bytes]) -> None:
+        self.template, self._headers = template, headers
+        self.faults: list[str] = []
+
+    async def send(self, method: str, url: str, what: str, body: bytes = b"", **headers: bytes) -> int:
+        """One request; its status."""
+        given = self._headers | {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            answer = await caller.ask(method, url, given, body)
+        except Exception as error:
+            self.faults.append(f"{method} {url[:80]} ({what}): {error!r}"[:300])
+            return 500
+        if wrong := _wrong(url, answer):
+            self.faults.append(f"{method} {url[:80]} ({what}): {wrong}"[:400])
+        return answer.status
+
+
+def _wrong(url: str, answer: caller.Answer) -> str:
+    """What is wrong with an answer; nothing when it is as designed."""
+    shown = f"{answer.status} {answer.headers.get('content-type')} {answer.body[:200]!r}"
+    if answer.status >= 500 and not (url.startswith("/readyz") and answer.status == 503):
+        return shown
+    if answer.status < 400:
+        return ""
+    kind, told = answer.headers.get("content-type", ""), answer.json()
+    if url.startswith("/api/"):
+        designed = kind == "application/problem+json" and told["status"] == answer.status
+    elif url.startswith("/v1/"):
+        designed = kind == "application/json" and bool(told["error"]["message"])
+    else:
+        designed = answer.status == 405 or bool(answer.body)
+    return "" if designed else shown
+
+
+@pytest.fixture
+async def fuzzer(template: str, olga: Person) -> AsyncIterator[Fuzzer]:
+    """Speaks by key to the APIs, and by session to the pages."""
+    headers = {name: value.encode() for name, value in olga.headers.items()}
+    if not template.startswith(("/api/", "/v1/")):
+        session = await asyncio.to_thread(session_of, olga)
+        cookies = f"csrftoken={'x' * 32}; sessionid={session}"
+        headers = {"x-csrftoken": b"x" * 32, "cookie": cookies.encode()}
+    yield Fuzzer(template, headers)
+    await runs.let_go()
+
+
+@pytest.mark.parametrize("template", ROUTES)
+async def test_no_query_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
+    path, names = routes.filled(template), routes.query_names(template)
+    status = await fuzzer.send("GET", path, "plain")
+    for kind, value in shapes.QUERY_VALUES.items():
+        await fuzzer.send("GET", f"{path}?" + "&".join(f"{name}={value}" for name in names), kind)
+    if status == 200 and not path.startswith(ASKING_NOTHING):
+        for number, name in enumerate(names):
+            for kind in SINGLE:
+                await fuzzer.send("GET", f"{path}?{name}={shapes.QUERY_VALUES[kind]}", f"{name}={kind}")
+            await fuzzer.send("GET", f"{path}?{name}=1&{name}={number}", f"{name} twice")
+    assert fuzzer.faults == []
+
+
+@pytest.mark.parametrize("template", [each for each in ROUTES if routes.has_parameters(each)])
+async def test_no_path_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
+    for kind, value in shapes.PATH_VALUES.items():
+        for method in ("GET", "POST"):
+            await fuzzer.send(method, routes.filled(template, value), kind)
+    assert fuzzer.faults == []
+
+
+@pytest.mark.parametrize("template", ROUTES)
+async def test_no_body_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
+    path = routes.filled(template)
+    program = path.startswith(("/api/", "/v1/"))
+    for method in ("POST", "PATCH", "PUT", "DELETE"):
+        if await fuzzer.send(method, path, "plain") == 405:
+            continue
+        kinds = shapes.KINDS if program else shapes.KINDS[4:7]
+        for number, (what, body) in enumerate(shapes.BODIES.items()):
+            for kind in kinds[:1] + [kinds[number % len(kinds)]]:
+                await fuzzer.send(method, path, f"{what} as {kind}", body, content_type=kind.encode("latin-1"))
+        if program:
+            for number, (what, body) in enumerate(shapes.json_bodies(FIELDS.get(template, VERDICT)).items()):
+                # A key makes a request one that may be repeated, for which its body is remembered.
+                key = {"idempotency_key": str(number).encode()} if number % 2 or "deep" in what else {}
+                await fuzzer.send(method, path, what, body, content_type=b"application/json", **key)
+        else:
+            for what, body in shapes.forms(FORM).items():
+                await fuzzer.send(method, path, what, body, content_type=b"application/x-www-form-urlencoded")
+    assert fuzzer.faults == []
+
+
+@pytest.mark.parametrize("template", ["/api/v1/chat", "/v1/chat/completions", "/v1/messages", "/", "/admin/"])
+async def test_no_header_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
+    body = json.dumps(FIELDS.get(template, {})).encode()
+    for name in HEADERS:
+        for value in (b"", b"\xff\xfe", b"x" * 5000, b"'\";--", b"9" * 400, b"*/*;q=x", b"text/event-stream"):
+            for method, given in (("GET", b""), ("POST", body)):
+                await fuzzer.send(method, template, f"{name}: {value[:20]!r}", given, **{name: value})
+    assert fuzzer.faults == []
