@@ -308,6 +308,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "gateway.api.pagination.Pages",
     "PAGE_SIZE": 50,
     "EXCEPTION_HANDLER": "gateway.api.problems.handle",
+    # `Accept` says what form is wanted, and nothing else does.
+    "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
 }
 SPECTACULAR_SETTINGS = {

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 
@@ -17,6 +18,7 @@ _built: dict[str, tuple[bytes, str]] = {}
 class DocumentView(SpectacularAPIView):
     """The document as YAML, or as JSON where that is accepted; the same for everybody, whatever the query says."""
 
+    @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         """The document; 304 to who has it."""
         renderer = request.accepted_renderer  # type: ignore[attr-defined]

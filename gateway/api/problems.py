@@ -5,14 +5,15 @@ import logging
 from typing import Any
 
 import django.db
+import orjson
 import psycopg
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
-from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from gateway.api import rendering
 from gateway.errors import Unavailable
 from tenants.errors import Refused
 
@@ -69,14 +70,20 @@ def unavailable(error: Exception) -> Unavailable:
     return Unavailable()
 
 
-def handle(error: Exception, context: dict[str, Any]) -> Response:
+def answer(body: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> HttpResponse:
+    """A problem as an answer: always JSON, whatever form the route's other answers have."""
+    data = orjson.dumps(body, default=rendering.plain)
+    return HttpResponse(data, status=status, headers=headers or {}, content_type=CONTENT_TYPE)
+
+
+def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
     """DRF's exception handler."""
     if isinstance(error, psycopg.OperationalError | django.db.OperationalError):
         error = unavailable(error)
     if isinstance(error, Refused):
         set_rollback()
         headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
-        return Response(refused(error), error.status, headers=headers, content_type=CONTENT_TYPE)
+        return answer(refused(error), error.status, headers)
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
@@ -84,7 +91,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     set_rollback()
     if not isinstance(error, exceptions.APIException):
         log.exception("request failed", exc_info=error)
-        return Response(problem(500, "internal_error", FAILED), 500, content_type=CONTENT_TYPE)
+        return answer(problem(500, "internal_error", FAILED), 500)
     status = error.status_code
     headers = {}
     # DRF puts these on the exception itself.
@@ -93,7 +100,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     if seconds := getattr(error, "wait", None):
         headers["Retry-After"] = str(int(seconds))
     body = problem(status, code_of(status), _detail(error), **_fields(error))
-    return Response(body, status, headers=headers, content_type=CONTENT_TYPE)
+    return answer(body, status, headers)
 
 
 @csrf_exempt

@@ -23,7 +23,7 @@ class JSONRenderer(BaseRenderer):
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> bytes:
         """An empty answer has no body."""
-        return b"" if data is None else orjson.dumps(data, default=_plain)
+        return b"" if data is None else orjson.dumps(data, default=plain)
 
 
 class JSONParser(BaseParser):
@@ -41,7 +41,8 @@ class JSONParser(BaseParser):
             raise ParseError(str(error)) from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """What orjson cannot write, as something that it can."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, list | tuple):
