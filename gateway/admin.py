@@ -42,7 +42,7 @@ def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) ->
 
 admin.site.admin_view = admin_view  # type: ignore[method-assign, assignment]
 admin.site.login = log_in  # type: ignore[method-assign]
-admin.site.password_change = counted_password_change(admin.site.password_change)  # type: ignore[method-assign]
+admin.site.password_change = counted_password_change(admin.site.password_change)  # type: ignore
 admin.site.unregister(Group)
 
 

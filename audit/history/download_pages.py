@@ -55,7 +55,7 @@ def export(request: SignedInRequest, form: str) -> HttpResponse:
         give_back()
         raise
     # Django closes a response however it ends, also one of which nothing was sent.
-    answer._resource_closers.append(give_back)
+    answer._resource_closers.append(give_back)  # type: ignore[attr-defined]
     return answer  # type: ignore[return-value]
 
 

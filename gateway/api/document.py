@@ -33,7 +33,8 @@ class DocumentView(SpectacularAPIView):
         return get_conditional_response(request._request, etag=etag, response=answer) or answer  # type: ignore
 
     def _build(self, renderer: Any) -> tuple[bytes, str]:
-        document = self.generator_class(urlconf=self.urlconf).get_schema(request=None, public=True)
+        generator: Any = self.generator_class(urlconf=self.urlconf)
+        document = generator.get_schema(request=None, public=True)
         body = renderer.render(document, renderer.media_type, {})
         body = body.encode() if isinstance(body, str) else body
         return body, f'"{hashlib.sha256(body).hexdigest()[:32]}"'
