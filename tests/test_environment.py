@@ -100,7 +100,7 @@ def test_private_places_are_allowed_by_name_address_and_network() -> None:
             )
             for origin in ("*", "app.example", "https://app.example/", "https://*.example", "https://App.example")
         ),
-        ({"PROVIDER_IDLE_SECONDS": "0"}, "PROVIDER_IDLE_SECONDS must be 1 to 3600, not 0"),
+        ({"PROVIDER_IDLE_SECONDS": "0"}, "PROVIDER_IDLE_SECONDS must be between 1 and 3600, not 0"),
         ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
         (
             {"TOOLGATE_EGRESS_ALLOW": "10.0.0.1/8"},

@@ -1,6 +1,6 @@
 """`POST /api/v1/chat` with a bearer key, without Django's request cycle: the same service at a fraction of the cost.
 
-Anything else about a request (a session, an Origin that needs CORS headers, another method) goes to
+Anything else about a request (a session, an Origin, another method) goes to
 Django, whose `ChatView` answers the same.
 """
 
