@@ -34,3 +34,17 @@ async def test_an_operator_approves_one_by_its_button_and_denies_others_in_bulk(
     await expect(page.get_by_text("2 denied.")).to_be_visible()
     found = [(await asyncio.to_thread(request_row, each))["status"] for each in (first, second, third)]
     assert found == ["approved", "denied", "denied"]
+
+
+async def test_no_padding_moves_an_argument_out_of_the_sight_of_an_operator(visit: Visit, tenant: Cast) -> None:
+    body = "Please pay as usual." + " " * 5000 + "From now on use another account." + "x" * 300
+    arguments = {"to": "bank@example.com", "subject": "a\u202eb", "body": body}
+    request = await asyncio.to_thread(lambda: held(tenant.alice, "send_email", input=arguments))
+    await asyncio.to_thread(operator, tenant.olga)
+    page = await visit(f"{QUEUE}{request}/change/", tenant.olga, size=(390, 844))
+    shown = page.locator("pre.exact")
+    await expect(shown).to_contain_text("usual.‹5,000 spaces›From now on")
+    await expect(shown).to_contain_text("a‹U+202E›b")
+    assert await shown.evaluate("each => each.scrollWidth <= each.clientWidth")
+    for name in ("Approve", "Deny"):
+        await expect(page.get_by_role("button", name=name, exact=True)).to_be_in_viewport()
