@@ -2,16 +2,16 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
-from pytest import MonkeyPatch
 
 from gateway.api import document
 
 JSON = "application/vnd.oai.openapi+json"
 
 
-def test_ten_at_once_get_one_document_that_is_built_once(monkeypatch: MonkeyPatch) -> None:
+def test_ten_at_once_get_one_document_that_is_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[object] = []
     build = SchemaGenerator.get_schema
 
