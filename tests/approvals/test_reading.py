@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from approvals import queue
+from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants import keys, scoping
 from tenants.models import Membership
@@ -75,6 +76,7 @@ def test_a_request_tells_everything_that_an_approver_needs(stack: Stack, tenant:
     assert body == {
         "id": str(request), "status": "pending", "tool": "save_note", "tier": "elevated",
         "why": "save_note is elevated: a human has to approve it", "input": INPUT, "approved_input": None,
+        "params_hash": sha256_hex(INPUT),
         "user": {"id": str(tenant.alice.scope.user_id), "username": tenant.alice.username}, "agent": "helper",
         "context": [{"role": "user", "text": "Please save a note.", "cut": 0}], "approvals_needed": 2, "approvals": 1,
         "decided_at": None, "used_at": None, "decisions": [], "mine": False, "decidable": True,
