@@ -51,7 +51,7 @@ class ToolSettingAdmin(ModelAdmin):
 
     def has_installed_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
         """Whoever may see what tenants say about tools."""
-        return self.has_view_permission(request)
+        return bool(self.has_view_permission(request))
 
 
 def _rows(tool: Tool) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from re import _constants as names  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-import re2
+import re2  # type: ignore[import-untyped]
 
 from tools.undecidable import Undecidable
 
