@@ -47,7 +47,7 @@ CELERY = [sys.executable, "-m", "celery", "-A", "gateway", "--quiet"]
 COMMANDS = {
     "web": [sys.executable, "-m", "uvicorn", "gateway.asgi:application", "--port", str(free_port())],
     "worker": [*CELERY, "--skip-checks", "worker", "--pool", "threads", "--concurrency", "1"],
-    "beat": [*CELERY, "--skip-checks", "beat", "--schedule", "/dev/null/none"],
+    "beat": [*CELERY, "--skip-checks", "beat", "--schedule", "beat-schedule"],
     "command": [sys.executable, "-m", "gateway.embedded.preparation"],
 }
 
