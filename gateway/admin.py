@@ -6,14 +6,16 @@ inline scripts and other hosts stay forbidden there too.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from csp.decorators import csp_update
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.options import TO_FIELD_VAR
 from django.contrib.auth.models import Group
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
@@ -29,7 +31,14 @@ _strict_view = admin.site.admin_view
 
 def admin_view(view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
     """Django's guard around each admin view, with the policy that unfold's pages need."""
-    return csp_update(ADMIN_CSP)(_strict_view(view, cacheable))
+
+    def sound(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # Django's admin looks for a field with this name, and fails.
+        if "" in (request.GET.get(TO_FIELD_VAR), request.POST.get(TO_FIELD_VAR)):
+            raise BadRequest("_to_field names no field.")
+        return view(request, *args, **kwargs)
+
+    return csp_update(ADMIN_CSP)(_strict_view(wraps(view)(sound), cacheable))
 
 
 def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
