@@ -49,7 +49,7 @@ def restore(source: Path) -> archive.Manifest:
             _check_log(manifest, files)
             program = _check_database(url, manifest)
             setup(url, dict(settings.DATABASE_URLS))
-            words = ["--no-owner", "--exit-on-error", "--single-transaction", files[archive.DUMP]]
+            words: list[str | Path] = ["--no-owner", "--exit-on-error", "--single-transaction", files[archive.DUMP]]
             programs.run(program, url, words)
             _put_files(files)
             replace_secrets(data_dir, secrets)
