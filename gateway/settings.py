@@ -331,6 +331,8 @@ SPECTACULAR_SETTINGS = {
         "RunErrorCode": "gateway.api.run_serializers.ERROR_CODES",
         "IncompleteReason": "gateway.api.run_serializers.INCOMPLETE_REASONS",
         "FinishReason": "gateway.api.run_serializers.FINISH_REASONS",
+        "ReplayEventName": "gateway.api.run_serializers.REPLAY_EVENTS",
+        "ToolCallOutcome": "gateway.api.run_serializers.OUTCOMES",
         "MessageRole": "gateway.models.Message.Author",
         "ToolCallStatus": "audit.models.Status",
         "ToolCallErrorCode": "audit.models.ErrorCode",

@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django import forms
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import generics
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import IsAuthenticated
@@ -34,30 +34,24 @@ from approvals.errors import (
 )
 from approvals.models import ApprovalRequest
 from gateway.api import approval_serializers as shapes
-from gateway.api import problems
 from gateway.api.asynchronous import AsyncView
 from gateway.api.schema import ProblemSchema, refusals
-from tenants.errors import Refused
 from tenants.permissions import HasScope
 from tenants.principal import SCOPES
 from tenants.views import WithinTenant
 
-_CONFLICT = "The request as it is now stands in `approval`."
-
-
-def _responses(*errors: type[Refused]) -> dict[Any, Any]:
-    """The decided request, and why it could not be decided so; a conflict shows the request as it is now."""
-    found: dict[Any, Any] = {200: shapes.Approval, **refusals(NoSuchRequest, AlreadyDecided, Expired, *errors)}
-    conflict = (409, problems.CONTENT_TYPE)
-    found[conflict] = OpenApiResponse(
-        shapes.ConflictProblem, description=f"{found[conflict].description}\n\n{_CONFLICT}"
-    )
-    return found
-
-
-_APPROVED = _responses(NotAnApprover, OwnRequest, AlreadyVoted, ArgumentsChanged, InvalidArguments, InvalidReason)
-_DENIED = _responses(NotAnApprover, OwnRequest, ArgumentsChanged, InvalidReason)
-_CANCELLED = _responses(NotYours)
+_DECIDED: dict[Any, Any] = {200: shapes.Approval, **refusals(NoSuchRequest, Expired)}
+_APPROVED = (
+    _DECIDED
+    | refusals(NotAnApprover, OwnRequest, InvalidArguments, InvalidReason)
+    | refusals(AlreadyDecided, AlreadyVoted, ArgumentsChanged, shape=shapes.ConflictProblem)
+)
+_DENIED = (
+    _DECIDED
+    | refusals(NotAnApprover, OwnRequest, InvalidReason)
+    | refusals(AlreadyDecided, ArgumentsChanged, shape=shapes.ConflictProblem)
+)
+_CANCELLED = _DECIDED | refusals(NotYours) | refusals(AlreadyDecided, shape=shapes.ConflictProblem)
 
 
 class AgeField(forms.CharField):

@@ -34,6 +34,18 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
         }
 
 
+class StreamTokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """`?token=…`, for one run's events."""
+
+    target_class = "gateway.api.stream_tokens.StreamTokenAuthentication"
+    name = "streamToken"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
+        """A token in the query."""
+        description = "For one run's events and five minutes; made by POST …/stream-token."
+        return {"type": "apiKey", "in": "query", "name": "token", "description": description}
+
+
 class ConstantField(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
     """A field that is always the same."""
 

@@ -1,4 +1,4 @@
-"""The shapes of chats and runs, and of a run's trace."""
+"""The shapes of chats and runs, of a run's trace, its replay and its stream token."""
 
 from typing import Any
 
@@ -16,6 +16,8 @@ ERROR_CODES = (
     *("provider_error", "invalid_request", "unknown_model", "mixed_tool_calls", "internal_error"),
     *ErrorCode.values,
 )
+REPLAY_EVENTS = ("Turn", "ToolCall", "ToolResult")
+OUTCOMES = ("success", "error")
 FINISH_REASONS = ("stop", "tool_calls", "length", "content_filter", "cut_off")
 
 
@@ -118,7 +120,7 @@ class StreamToken(serializers.Serializer[Any]):
 class ReplayEvent(serializers.Serializer[Any]):
     """One line of a replay. `Turn` has text, finish_reason and tokens; the events of a tool have the other fields."""
 
-    event = serializers.ChoiceField(choices=["Turn", "ToolCall", "ToolResult"])
+    event = serializers.ChoiceField(choices=REPLAY_EVENTS)
     run_id = serializers.UUIDField()
     turn = serializers.IntegerField()
     latency_ms = serializers.IntegerField(allow_null=True, help_text="Null for a call that did not run.")
@@ -140,7 +142,7 @@ class ReplayEvent(serializers.Serializer[Any]):
     decision = serializers.ListField(
         child=serializers.DictField(), required=False, help_text="ToolCall: what each gate said."
     )
-    status = serializers.ChoiceField(choices=["success", "error"], required=False, help_text="ToolResult.")
+    status = serializers.ChoiceField(choices=OUTCOMES, required=False, help_text="ToolResult.")
     output = serializers.JSONField(required=False, allow_null=True, help_text="ToolResult.")
     error = serializers.DictField(
         required=False, allow_null=True, help_text="ToolResult: {code, message, field} of a call that failed."

@@ -28,6 +28,7 @@ CHECKS: list[CheckFunction] = [
 ]  # fmt: skip
 OPERATIONS = [
     ("POST", "/api/v1/chat"), ("GET", "/api/v1/runs/{run_id}"), ("GET", "/api/v1/runs/{run_id}/trace"),
+    ("GET", "/api/v1/runs/{run_id}/replay"),
     ("POST", "/api/v1/runs/{run_id}/cancel"), ("GET", "/api/v1/runs/{run_id}/events"),
     ("POST", "/api/v1/runs/{run_id}/stream-token"),
     ("GET", "/api/v1/conversations/"), ("POST", "/api/v1/conversations/"), ("GET", "/api/v1/conversations/{id}/"),
