@@ -22,7 +22,7 @@ from channels.layers import get_channel_layer  # noqa: E402
 from approvals.consumers import ApprovalsConsumer  # noqa: E402
 from gateway import cors, garbage, health, loop, runs  # noqa: E402
 from gateway.api import fast  # noqa: E402
-from gateway.server import bodies  # noqa: E402
+from gateway.server import bodies, hsts  # noqa: E402
 from gateway.surfaces import app as compatible  # noqa: E402
 from tenants import scoping  # noqa: E402
 from tools import redis  # noqa: E402
@@ -34,6 +34,7 @@ SOCKETS = {"/ws/approvals/": ApprovalsConsumer.as_asgi()}
 
 
 @cors.shared
+@hsts.secured
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Hand a request to whoever answers it."""
     if scope["type"] == "lifespan":
