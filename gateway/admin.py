@@ -13,9 +13,10 @@ from csp.decorators import csp_update
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.options import TO_FIELD_VAR
+from django.contrib.admin.widgets import AutocompleteMixin
 from django.contrib.auth.models import Group
 from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
@@ -27,6 +28,7 @@ from tenants.pages import counted_password_change
 
 ADMIN_CSP = {"script-src": ["'unsafe-eval'"], "style-src": ["'unsafe-inline'"]}
 _strict_view = admin.site.admin_view
+_optgroups = AutocompleteMixin.optgroups
 
 
 def admin_view(view: Callable[..., Any], cacheable: bool = False) -> Callable[..., Any]:
@@ -49,6 +51,21 @@ def log_in(request: HttpRequest, extra_context: dict[str, Any] | None = None) ->
     return redirect_to_login(target, settings.LOGIN_URL)
 
 
+def optgroups(widget: Any, name: str, value: list[str], attr: Any = None) -> Any:
+    """A refused form's choices of a related row; Django's own fails where what was sent is no key at all."""
+    key = widget.field.remote_field.model._meta.pk
+
+    def sound(each: str) -> bool:
+        try:
+            key.to_python(each)
+        except ValidationError:
+            return False
+        return True
+
+    return _optgroups(widget, name, [each for each in value if not each or sound(each)], attr)
+
+
+AutocompleteMixin.optgroups = optgroups
 admin.site.admin_view = admin_view  # type: ignore[method-assign, assignment]
 admin.site.login = log_in  # type: ignore[method-assign]
 admin.site.password_change = counted_password_change(admin.site.password_change)  # type: ignore

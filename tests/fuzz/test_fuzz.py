@@ -13,8 +13,10 @@ from tests.fuzz import caller, routes, shapes
 from tests.people import Person, make_tenant
 
 ROUTES = routes.templates()
-# Those of a query that are tried one by one; all are tried on all names at once.
+# Those of a query that are tried one by one; all are tried on all names at once. A page of the admin takes longer, and
+# is for operators alone.
 SINGLE = ("huge", "not UTF-8", "date")
+SINGLE_IN_ADMIN = ("huge",)
 ASKING_NOTHING = ("/healthz", "/metrics", "/readyz", "/api/schema", "/api/docs", "/v1/")
 HEADERS = (
     *("Accept", "Accept-Language", "Authorization", "Cookie", "Host", "Idempotency-Key", "If-None-Match", "Referer"),
@@ -178,7 +180,7 @@ async def test_no_query_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
         await fuzzer.send("GET", f"{path}?" + "&".join(f"{name}={value}" for name in names), kind)
     if status == 200 and not path.startswith(ASKING_NOTHING):
         for number, name in enumerate(names):
-            for kind in SINGLE:
+            for kind in SINGLE_IN_ADMIN if path.startswith("/admin/") else SINGLE:
                 await fuzzer.send("GET", f"{path}?{name}={shapes.QUERY_VALUES[kind]}", f"{name}={kind}")
             await fuzzer.send("GET", f"{path}?{name}=1&{name}={number}", f"{name} twice")
     assert fuzzer.faults == []
@@ -196,12 +198,13 @@ async def test_no_path_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
 async def test_no_body_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
     path = routes.filled(template)
     program = path.startswith(("/api/", "/v1/"))
-    for method in ("POST", "PATCH", "PUT", "DELETE"):
+    # Pages take forms, and know no method but POST.
+    for method in ("POST", "PATCH", "PUT", "DELETE") if program else ("POST",):
         if await fuzzer.send(method, path, "plain") == 405:
             continue
         kinds = shapes.KINDS if program else shapes.KINDS[4:7]
         for number, (what, body) in enumerate(shapes.BODIES.items()):
-            for kind in kinds[:1] + [kinds[number % len(kinds)]]:
+            for kind in dict.fromkeys([*(kinds[:1] if program else ()), kinds[number % len(kinds)]]):
                 await fuzzer.send(method, path, f"{what} as {kind}", body, content_type=kind.encode("latin-1"))
         if program:
             for number, (what, body) in enumerate(shapes.json_bodies(FIELDS.get(template, VERDICT)).items()):
@@ -214,7 +217,7 @@ async def test_no_body_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
     assert fuzzer.faults == []
 
 
-@pytest.mark.parametrize("template", ["/api/v1/chat", "/v1/chat/completions", "/v1/messages", "/", "/admin/"])
+@pytest.mark.parametrize("template", ["/api/v1/chat", "/v1/chat/completions", "/v1/messages", "/"])
 async def test_no_header_is_a_fault(template: str, fuzzer: Fuzzer) -> None:
     body = json.dumps(FIELDS.get(template, {})).encode()
     for name in HEADERS:
