@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run one management command; a wrong setting is one clear line, not a traceback."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
     if sys.argv[1:2] == ["up"]:
         # The settings need the services' addresses, and `up` is what starts the services.
         from gateway.management.commands.up import run
@@ -15,7 +15,7 @@ def main() -> None:
         sys.exit(run(sys.argv[2:]))
     from django.core.management import execute_from_command_line
 
-    from gateway.environment import WrongSetting
+    from gateway.process.environment import WrongSetting
 
     if sys.argv[1:2] == ["restore"]:
         from gateway.management.commands import restore

@@ -9,8 +9,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
-from tenants.jsonb import JSONField
 from tenants.models import Role, Tenant, User
+from tenants.scope.jsonb import JSONField
 
 # The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
 TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
@@ -18,7 +18,7 @@ PENDING = Q(status="pending")
 
 
 class ApprovalRequest(models.Model):
-    """One Elevated call that waits for a human; `approvals.decisions` writes it and guards its transitions.
+    """One Elevated call that waits for a human; `approvals.requests.decisions` writes it and guards its transitions.
 
     It binds what is decided: the user, the tool with the hash of its schema, the hash of the arguments, and a time.
     `used_at` is when the run took note of the decision, which happens once.

@@ -7,8 +7,8 @@ from typing import Any
 
 from celery import shared_task
 
-from approvals import deliveries
-from tools import background
+from approvals.notifications import delivery
+from tools.invocation import background
 
 log = logging.getLogger(__name__)
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 @shared_task(name="approvals.deliver")
 def deliver(tenant_id: str) -> None:
     """Deliver a tenant's notices that are due; the thread is given back at once."""
-    background.submit(deliveries.deliver(uuid.UUID(tenant_id))).add_done_callback(_report)
+    background.submit(delivery.deliver(uuid.UUID(tenant_id))).add_done_callback(_report)
 
 
 def _report(done: Future[Any]) -> None:

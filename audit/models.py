@@ -1,4 +1,4 @@
-"""The audit log's tables. Only `audit.recorder` writes them."""
+"""The audit log's tables. Only `audit.calls.recorder` writes them."""
 
 import uuid
 
@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
-from tenants.jsonb import JSONField
 from tenants.models import Tenant, User
+from tenants.scope.jsonb import JSONField
 
 
 class Status(models.TextChoices):
@@ -100,7 +100,7 @@ class ToolCall(models.Model):
 class LedgerEntry(models.Model):
     """One append-only statement: a call was proposed, decided or settled, its payload went, or somebody read it.
 
-    `commitment` is an HMAC-SHA-256 over the canonical payload (see `audit.ledger`), never the payload.
+    `commitment` is an HMAC-SHA-256 over the canonical payload (see `audit.calls.ledger`), never the payload.
     """
 
     class Kind(models.TextChoices):

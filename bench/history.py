@@ -25,7 +25,7 @@ import psycopg
 
 from bench import generator
 from bench.stack import ROOT
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
 
 ROUNDS = 21
 BARE = "SELECT * FROM tool_calls c WHERE {} ORDER BY id DESC LIMIT {}"
@@ -54,7 +54,7 @@ def _prepare(services: EmbeddedServices, directory: Path, large: int, total: int
     os.environ |= services.addresses() | {
         "TOOLGATE_ENV": "development",
         "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-        "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
         "PYTHONWARNINGS": "ignore",
     }
     for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
@@ -70,9 +70,9 @@ def _prepare(services: EmbeddedServices, directory: Path, large: int, total: int
 
 
 def _crowds() -> list[generator.Crowd]:
-    from gateway.agents import create_tenant
+    from gateway.runs.agents import create_tenant
     from tenants.models import Membership, User
-    from tenants.routing import on_login
+    from tenants.scope.routing import on_login
 
     crowds = []
     with on_login("operator"):
@@ -134,7 +134,7 @@ def _touched(asked: list[tuple[str, Any, str]], tenant_id: str, user_id: str) ->
     """How many partitions the statements read; None where a function hides them."""
     from django.db import connections
 
-    from tenants import scoping
+    from tenants.scope import transactions
 
     touched: set[str] = set()
     for sql, params, alias in asked:
@@ -142,7 +142,7 @@ def _touched(asked: list[tuple[str, Any, str]], tenant_id: str, user_id: str) ->
             return None
         with ExitStack() as stack:
             if alias == "default":
-                stack.enter_context(scoping.scope(uuid.UUID(tenant_id), uuid.UUID(user_id)))
+                stack.enter_context(transactions.scope(uuid.UUID(tenant_id), uuid.UUID(user_id)))
             cursor = stack.enter_context(connections[alias].cursor())
             cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {sql}", params)
             plan = [row[0] for row in cursor.fetchall() if "never executed" not in row[0]]

@@ -17,10 +17,10 @@ def make(count: int) -> dict[str, object]:
     django.setup()
     from django.db import transaction
 
-    from gateway.agents import create_tenant
-    from tenants import keys
+    from gateway.runs.agents import create_tenant
     from tenants.models import Membership, User
-    from tenants.routing import on_login
+    from tenants.people import keys
+    from tenants.scope.routing import on_login
     from tools.models import ToolSetting
 
     with on_login("operator"), transaction.atomic(using="operator"):
@@ -37,5 +37,5 @@ def make(count: int) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
     sys.stdout.buffer.write(orjson.dumps(make(int(sys.argv[1]))))

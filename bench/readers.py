@@ -125,9 +125,9 @@ def _one(owner: psycopg.Connection, query: str) -> str:
 def _reader(owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, role: str) -> Reader:
     from django.test import Client
 
-    from tenants import keys
     from tenants.models import Membership, User
-    from tenants.routing import on_login
+    from tenants.people import keys
+    from tenants.scope.routing import on_login
 
     operator = name == "operator"
     with on_login("operator"):
@@ -155,7 +155,7 @@ def _session(user: Any) -> str:
 
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = "tenants.authentication.PasswordBackend"
+    session[BACKEND_SESSION_KEY] = "tenants.login.authentication.PasswordBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.save()
     return str(session.session_key)

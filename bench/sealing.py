@@ -19,7 +19,7 @@ import orjson
 
 from bench import machine
 from bench.stack import Stack
-from gateway.embedded import postgres
+from gateway.embedded.services import postgres
 
 LONGEST, ROLLED_BACK = 5.0, 0.1
 LOOK_SECONDS, IDLE_SECONDS, PATIENCE_SECONDS = 0.2, 10, 120
@@ -100,10 +100,10 @@ async def _write(
     from django.conf import settings
     from psycopg.rows import dict_row
 
-    from audit import recorder
+    from audit.calls import recorder
     from audit.canonical import sha256_hex
     from audit.identifiers import uuid7
-    from tenants.scoping import SET_SCOPE
+    from tenants.scope.transactions import SET_SCOPE
 
     dice = random.Random(number)
     arguments = {"title": "Milk", "content": "Two litres"}

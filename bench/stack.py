@@ -15,17 +15,19 @@ from typing import Any, Self
 
 import orjson
 
-from gateway.embedded import ports
 from gateway.embedded.commands import BEAT, OWNER, WEB, WORKER
 from gateway.embedded.processes import end, spawn
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services import ports
+from gateway.embedded.services.together import EmbeddedServices
 from gateway.server import sockets
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 60
 USERS = 20
 # The server's and the worker's command lines are Toolgate's own, only what they run differs.
-FLOOR_WEB = tuple("bench.floors.view:application" if word == "gateway.asgi:application" else word for word in WEB)
+FLOOR_WEB = tuple(
+    "bench.floors.view:application" if word == "gateway.config.asgi:application" else word for word in WEB
+)
 FLOOR_WORKER = tuple("bench.floors.task" if word == "gateway" else word for word in WORKER)
 
 
@@ -93,7 +95,7 @@ class Stack:
             "WORKER_CONCURRENCY": "8",
             "RUN_LEASE_SECONDS": "15",
             "PYTHONWARNINGS": "ignore",
-            "DJANGO_SETTINGS_MODULE": "gateway.settings",
+            "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
         }
         known = os.environ | self.addresses | settings | dict.fromkeys(silenced, "")
         if process != "command":

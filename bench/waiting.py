@@ -129,7 +129,7 @@ def _approver(stack: Stack) -> str:
 
 
 def _fill(stack: Stack, count: int) -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
     from audit.canonical import sha256_hex
     from tools.registry import registry
 

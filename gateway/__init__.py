@@ -1,5 +1,5 @@
 """The gateway: chat, runs and the model loop, and the Django project around them."""
 
-from gateway.celery import app as celery_app
+from gateway.config.celery import app as celery_app
 
 __all__ = ["celery_app"]

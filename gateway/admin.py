@@ -20,11 +20,11 @@ from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from unfold.admin import ModelAdmin
 
-from gateway.agents import create_tenant
 from gateway.models import Agent
+from gateway.runs.agents import create_tenant
 from tenants.admin import MembershipInline
+from tenants.login.pages import counted_password_change
 from tenants.models import Tenant
-from tenants.pages import counted_password_change
 
 ADMIN_CSP = {"script-src": ["'unsafe-eval'"], "style-src": ["'unsafe-inline'"]}
 _strict_view = admin.site.admin_view

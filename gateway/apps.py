@@ -11,4 +11,4 @@ class GatewayConfig(AppConfig):
 
     def ready(self) -> None:
         """Make the OpenAPI document's own words known."""
-        from gateway.api import openapi  # noqa: F401
+        from gateway.rest.framework import openapi  # noqa: F401

@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from tenants.jsonb import JSONField
 from tenants.models import Tenant, User
+from tenants.scope.jsonb import JSONField
 from tools.models import TIERS
 
 # The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
@@ -81,7 +81,7 @@ class Conversation(models.Model):
 
 
 class Run(models.Model):
-    """One chat request, from its first turn to its end; `gateway.records` writes it and guards its transitions."""
+    """One chat request, from its first turn to its end; `gateway.runs.repository` writes it and guards its transitions."""
 
     class Status(models.TextChoices):
         """The last four are final."""
@@ -210,7 +210,7 @@ class RunRequest(models.Model):
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+", **TIED)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
-    request = models.TextField(help_text="gateway.surfaces.kept writes and reads it.")
+    request = models.TextField(help_text="gateway.runs.prompting.serialization writes and reads it.")
 
     class Meta:
         db_table = "run_requests"

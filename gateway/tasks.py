@@ -7,10 +7,13 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
-from gateway import garbage, health, loop, runs, sealer, sweeper
-from tenants import scoping
-from tenants.scoping import Scope
-from tools import background, execution, redis
+from gateway.operations import health, sealing, sweeper
+from gateway.process import gc_tuning
+from gateway.runs import lifecycle, loop
+from tenants.scope import transactions
+from tenants.scope.transactions import Scope
+from tools.invocation import background, execution
+from tools.network import redis
 
 # Less than what the supervisor waits before it kills.
 DRAIN_SECONDS = 6
@@ -25,8 +28,8 @@ def sweep() -> None:
 @shared_task(name="audit.seal")
 def seal() -> None:
     """Put what was committed into the log, and let its witness know."""
-    background.submit(sealer.seal()).result()
-    background.submit(sealer.tell_witness())
+    background.submit(sealing.seal()).result()
+    background.submit(sealing.tell_witness())
 
 
 @shared_task(name="gateway.tidy")
@@ -38,20 +41,20 @@ def tidy() -> None:
 @shared_task(name="gateway.take_over")
 def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
     """Drive a run that nobody holds; the thread is given back at once."""
-    background.submit(runs.take_over(Scope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
+    background.submit(lifecycle.take_over(Scope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
 
 
 @worker_ready.connect
 def _ready(**signal: Any) -> None:
-    garbage.settle()
+    gc_tuning.settle()
     background.submit(health.beat(), forever=True)
     background.submit(sweeper.tidy())
-    background.submit(sealer.seal())
+    background.submit(sealing.seal())
 
 
 @worker_shutting_down.connect
 def _shutting_down(**signal: Any) -> None:
-    background.submit(runs.let_go())
+    background.submit(lifecycle.let_go())
     background.drain(DRAIN_SECONDS)
     background.submit(_close())
     background.drain(1)
@@ -59,6 +62,6 @@ def _shutting_down(**signal: Any) -> None:
 
 async def _close() -> None:
     """Close the event loop's clients; what fails to close is ending anyway."""
-    for closing in (execution.close, loop.providers().close, redis.close, scoping.close_pools):
+    for closing in (execution.close, loop.providers().close, redis.close, transactions.close_pools):
         with suppress(Exception):
             await closing()

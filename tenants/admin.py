@@ -13,9 +13,9 @@ from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelect2Widget
 
-from tenants import keys
 from tenants.models import ApiKey, Membership, User
-from tenants.principal import SCOPES, scopes_of
+from tenants.people import keys
+from tenants.people.principal import SCOPES, scopes_of
 
 
 class MembershipInline(TabularInline):

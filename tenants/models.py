@@ -6,11 +6,11 @@ from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
-from tenants.jsonb import JSONField
+from tenants.scope.jsonb import JSONField
 
 
 class Role(models.TextChoices):
-    """What a member may do in a tenant; `tenants.permissions` gives each role its scopes."""
+    """What a member may do in a tenant; `tenants.login.permissions` gives each role its scopes."""
 
     MEMBER = "member"
     APPROVER = "approver"

@@ -20,8 +20,8 @@ import psycopg
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
-from gateway.embedded import valkey
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services import valkey
+from gateway.embedded.services.together import EmbeddedServices
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
         REDIS_URL=valkey.redis_url,
         TOOLGATE_ENV="development",
         RUN_LEASE_SECONDS="3",
-        DJANGO_SETTINGS_MODULE="gateway.settings",
+        DJANGO_SETTINGS_MODULE="gateway.config.settings",
     )
     import django
     from django.conf import settings
@@ -139,11 +139,11 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
 async def _closed_loop_resources(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     """Close what an asynchronous test opened on its event loop."""
     yield
-    from tenants import scoping
-    from tools import redis
+    from tenants.scope import transactions
+    from tools.network import redis
 
     await redis.close()
-    await scoping.close_pools()
+    await transactions.close_pools()
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from django.db import transaction
 from django_ratelimit.core import get_usage
 
 from audit.identifiers import uuid7
-from gateway.agents import create_tenant
-from tenants import keys
+from gateway.runs.agents import create_tenant
 from tenants.models import Membership, User
-from tenants.principal import Principal, scopes_of
-from tenants.routing import on_login
-from tenants.scoping import Scope
+from tenants.people import keys
+from tenants.people.principal import Principal, scopes_of
+from tenants.scope.routing import on_login
+from tenants.scope.transactions import Scope
 
 CAST = {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "olga": "owner"}
 PASSWORD = "correct horse battery"

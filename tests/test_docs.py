@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from audit.models import ErrorCode, LedgerEntry, Status, ToolCall
-from tenants.authentication import by_key_now
+from tenants.login.authentication import by_key_now
 from tenants.models import Role
-from tenants.principal import SCOPES
+from tenants.people.principal import SCOPES
 from tests.database import rows
 from tests.people import Cast
 
@@ -95,7 +95,7 @@ def _resolves(name: str) -> bool:
             for part in parts[length:]:
                 found = getattr(found, part)
         except AttributeError:
-            from gateway.celery import app
+            from gateway.config.celery import app
 
             app.loader.import_default_modules()
             return name in app.tasks

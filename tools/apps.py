@@ -19,7 +19,7 @@ class ToolsConfig(AppConfig):
 
 def _check_tools(**options: Any) -> list[checks.CheckMessage]:
     from tools.registry import registry
-    from tools.schema import InvalidToolDeclaration
+    from tools.schemas.schema import InvalidToolDeclaration
 
     try:
         registry()

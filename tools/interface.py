@@ -15,7 +15,7 @@ from tools.errors import ToolPermissionDenied
 if TYPE_CHECKING:
     import aiohttp
 
-    from tools.cache import TenantCache
+    from tools.network.cache import TenantCache
     from tools.stores import NoteStore, TaskStore
 
 

@@ -20,7 +20,7 @@ from django.conf import settings as django_settings
 from tools import builtin, configuration
 from tools.configuration import InvalidSettings, Values
 from tools.interface import Setting, Tier, Tool, ToolContext
-from tools.schema import InvalidToolDeclaration, declare
+from tools.schemas.schema import InvalidToolDeclaration, declare
 
 ENTRY_POINTS = "toolgate.tools"
 # The longest function name that OpenAI and Anthropic accept.

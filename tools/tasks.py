@@ -7,8 +7,8 @@ from typing import Any
 
 from celery import shared_task
 
-from tools import background
-from tools.execution import execute
+from tools.invocation import background
+from tools.invocation.execution import execute
 
 log = logging.getLogger(__name__)
 

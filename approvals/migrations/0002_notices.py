@@ -7,7 +7,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

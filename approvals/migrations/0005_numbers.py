@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             model_name="approvaldecision",
             name="edit",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 help_text="What was changed in the arguments: [{op, path, before, after}].",
                 null=True,
             ),

@@ -1,7 +1,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

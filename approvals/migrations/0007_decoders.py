@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             model_name="approvalrequest",
             name="context",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 default=list,
                 help_text="What the conversation led up to: [{role, text, cut}].",
             ),
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name="condition",
             field=models.JSONField(
                 blank=True,
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 help_text="A JSON Schema that the arguments must satisfy; empty: any arguments.",
                 null=True,
             ),

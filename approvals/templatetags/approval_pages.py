@@ -4,8 +4,9 @@ from typing import Any
 
 from django import template
 
-from approvals import cards, queue
-from tenants.principal import Principal
+from approvals.requests import queue
+from approvals.web import cards
+from tenants.people.principal import Principal
 
 register = template.Library()
 

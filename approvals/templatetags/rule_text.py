@@ -2,7 +2,7 @@
 
 from django import template
 
-from approvals import dry_run
+from approvals.rules import dry_run
 
 register = template.Library()
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from audit import ledger
+from audit.calls import ledger
 from audit.canonical import NotCanonical, sha256_hex
 from audit.checks.findings import Finding
 from audit.models import FINAL

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from audit import ledger
+from audit.calls import ledger
 from audit.canonical import NotCanonical
 from audit.checks import statements
 from audit.checks.findings import Finding, Summary

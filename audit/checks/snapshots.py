@@ -9,7 +9,7 @@ import psycopg
 from psycopg.types.datetime import TimestamptzLoader
 from psycopg.types.json import set_json_loads
 
-from tenants import jsonb
+from tenants.scope import jsonb
 
 Connection = psycopg.Connection[dict[str, Any]]
 Row = dict[str, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from audit import ledger
+from audit.calls import ledger
 from audit.canonical import NotCanonical, canonical
 from audit.models import LedgerEntry, ToolCall
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import orjson
 
+from audit.calls.ledger import moment
 from audit.checks import statements
 from audit.checks.entrycheck import Facts
 from audit.checks.snapshots import Row, Snapshot, batches
 from audit.evidence.proofs import TILES, Place, Prover
 from audit.evidence.receipts import leaf_text
-from audit.ledger import moment
 
 FORM = 1
 # Arguments and outputs of up to 1 MiB are held at once.

@@ -14,7 +14,7 @@ from audit.checks import statements
 from audit.evidence import proofs
 from audit.log import leaves
 from audit.models import Erasure, LedgerEntry, ToolCall
-from tenants import jsonb
+from tenants.scope import jsonb
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
 from audit.models import Erasure, HistoryRead, ToolCall
 from tenants.models import User
-from tenants.principal import Principal
+from tenants.people.principal import Principal
 
 Row = TypeVar("Row", bound=Model)
 

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_safe
 
 from audit.history import access_log
 from audit.models import Erasure, HistoryRead
-from tenants.access import SignedInRequest, signed_in
+from tenants.login.access import SignedInRequest, signed_in
+from tenants.login.pages import frame
 from tenants.models import User
-from tenants.pages import frame
-from tenants.principal import Principal
+from tenants.people.principal import Principal
 
 PAGE = 30
 PEOPLE = 200

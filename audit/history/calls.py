@@ -22,7 +22,7 @@ from django.db.models import Q, QuerySet
 from audit.identifiers import first_id_at, in_utc
 from audit.models import FINAL, Status, ToolCall
 from tenants.models import User
-from tenants.principal import Principal
+from tenants.people.principal import Principal
 
 # What a list may be narrowed to beside a call's own status: under way and not waiting for a human; ended while it ran,
 # and before it did; without its payload.

@@ -9,9 +9,9 @@ from django.views.decorators.http import require_safe
 
 from audit.history import charts, drawing, reads
 from audit.history.filters import MOST_PEOPLE
-from tenants.access import SignedInRequest, signed_in
+from tenants.login.access import SignedInRequest, signed_in
+from tenants.login.pages import frame
 from tenants.models import User
-from tenants.pages import frame
 
 USUAL = "week"
 

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 from audit.history import calls, filters, reads
 from audit.history.pages import FORMER, usernames
 from audit.models import Erasure, LedgerEntry, ToolCall
-from tenants.access import SignedInRequest, signed_in
-from tenants.pages import frame
-from tenants.principal import Principal
+from tenants.login.access import SignedInRequest, signed_in
+from tenants.login.pages import frame
+from tenants.people.principal import Principal
 
 
 @require_safe

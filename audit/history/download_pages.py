@@ -18,11 +18,11 @@ from audit.history.export_slots import Slots
 from audit.history.filters import Chosen
 from audit.history.pages import FORMER, usernames
 from audit.models import ToolCall
-from tenants import scoping
-from tenants.access import SignedInRequest, signed_in
+from tenants.login.access import SignedInRequest, signed_in
 from tenants.models import User
-from tenants.principal import Principal
-from tenants.routing import on_login
+from tenants.people.principal import Principal
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 
 Write = Callable[[list[ToolCall]], Iterator[str]]
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
@@ -99,7 +99,7 @@ def _reading(principal: Principal) -> Iterator[None]:
     """A transaction on one of the connections that only downloads have, waiting until one is free."""
     with _FREE:
         try:
-            with on_login("export"), scoping.scope(principal.tenant_id, principal.user_id, using="export"):
+            with on_login("export"), transactions.scope(principal.tenant_id, principal.user_id, using="export"):
                 yield
         finally:
             _let_go("export")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from audit.ledger import moment
+from audit.calls.ledger import moment
 from audit.models import ToolCall
 from audit.templatetags.audit_text import visible
 from audit.templatetags.history_tags import outcome_words

@@ -15,7 +15,7 @@ from audit.history import calls
 from audit.models import FINAL, ErrorCode, Status, ToolCall
 from audit.templatetags.audit_text import ERROR_WORDS, visible
 from tenants.models import User
-from tenants.principal import Principal
+from tenants.people.principal import Principal
 
 # The tools to choose from are those of this many latest calls: naming them all would read the whole table.
 RECENT = 500

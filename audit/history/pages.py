@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from audit.history import calls, filters, reads
 from audit.history.filters import Chosen
 from audit.models import ToolCall
-from tenants.access import SignedInRequest, signed_in
+from tenants.login.access import SignedInRequest, signed_in
+from tenants.login.pages import frame
 from tenants.models import User
-from tenants.pages import frame
-from tenants.principal import Principal
+from tenants.people.principal import Principal
 
 PAGE = 30
 # New calls beyond so many are told as "20+".

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import connections, router
 from psycopg.types.json import Jsonb
 
-from audit import ledger
+from audit.calls import ledger
 from audit.identifiers import first_id_at, uuid7
 from audit.models import HistoryRead, ToolCall
 

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from audit.ledger import moment
+from audit.calls.ledger import moment
 from audit.log.errors import LogDiffers
 
 _BLOCK = 64 * 1024

@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import Sequence
 
-from audit.ledger import Values
-from audit.recorder import Connection
+from audit.calls.ledger import Values
+from audit.calls.recorder import Connection
 
 # A call of at most so many milliseconds is counted in `ms_…`, and in none of those after it.
 BOUNDS = (10, 30, 100, 300, 1000, 3000, 10000, 30000)

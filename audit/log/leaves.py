@@ -9,8 +9,8 @@ as RFC 8785 canonical JSON: ids are text or null, the commitment is hexadecimal,
 from collections.abc import Mapping
 from typing import Any
 
+from audit.calls.ledger import moment
 from audit.canonical import canonical
-from audit.ledger import moment
 from audit.log import merkle
 
 FORM = 1

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from audit.calls.recorder import Connection
 from audit.log import checkpoints, keys, sealing, tiles
 from audit.log.errors import LogDiffers
 from audit.log.leaves import leaf_hash
 from audit.log.notes import Checkpoint, Signer, sign
-from audit.recorder import Connection
-from tenants import scoping
+from tenants.scope import transactions
 
 _LOCK = "SELECT pg_advisory_xact_lock(%s)"
 _REGISTER = "INSERT INTO ledger_keys (vkey, origin, endorsement, reason) VALUES (%s, %s, %s, %s)"
@@ -34,12 +34,12 @@ class Changed:
 
 async def public_keys() -> list[dict[str, Any]]:
     """The public keys that the database names, oldest first."""
-    return await scoping.fetch(_KEYS, login="system")
+    return await transactions.fetch(_KEYS, login="system")
 
 
 async def rotate() -> Changed:
     """Sign with a new key from now on, which the old one endorses; raises SealingRefused when that is not in order."""
-    async with (await scoping.pool("system")).connection() as connection, connection.transaction():
+    async with (await transactions.pool("system")).connection() as connection, connection.transaction():
         await connection.execute(_LOCK, [sealing.LOCK])
         newest = await (await connection.execute(sealing.NEWEST_KEY)).fetchone()
         old = keys.signer(newest["vkey"] if newest else None)
@@ -60,7 +60,7 @@ async def begin_new_log(reason: str) -> Changed:
     The new log begins with the entries that are sealed, as the database has them now.
     """
     new = Signer.generate(keys.new_origin())
-    async with (await scoping.pool("system")).connection() as connection, connection.transaction():
+    async with (await transactions.pool("system")).connection() as connection, connection.transaction():
         await connection.execute(_LOCK, [sealing.LOCK])
         last = await (await connection.execute(_LARGEST)).fetchone()
         size = last["size"] if last else 0

@@ -11,12 +11,12 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from audit.calls.recorder import Connection
 from audit.log import checkpoints, counting, keys, leaves, tiles
 from audit.log.errors import LogDiffers, SealingRefused
 from audit.log.merkle import EMPTY_ROOT
 from audit.log.notes import BadNote, Checkpoint, Signer, Verifier, open_note, sign
-from audit.recorder import Connection
-from tenants import scoping
+from tenants.scope import transactions
 
 Row = dict[str, Any]
 BATCH = 5_000
@@ -85,7 +85,7 @@ async def _seal() -> Sealed:
 
 
 async def _seal_batch(most: int) -> Sealed:
-    async with (await scoping.pool("system")).connection() as connection, connection.transaction():
+    async with (await transactions.pool("system")).connection() as connection, connection.transaction():
         if not (await _one(connection, _TRY_LOCK, LOCK))["got"]:
             return Sealed(busy=True)
         batch = await _all(connection, _UNSEALED, most)

@@ -11,7 +11,7 @@ import aiohttp
 from django.conf import settings
 
 from audit.log import checkpoints
-from tenants import scoping
+from tenants.scope import transactions
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ async def tell() -> bool:
     if not settings.TOOLGATE_WITNESS_URL or _sending.locked():
         return False
     async with _sending:
-        newest = next(iter(await scoping.fetch(_NEWEST, login="system")), None)
+        newest = next(iter(await transactions.fetch(_NEWEST, login="system")), None)
         if newest is None or newest["witnessed_at"] is not None:
             return newest is not None
         body = checkpoints.record(newest["created_at"], newest["note"])
@@ -42,7 +42,7 @@ async def tell() -> bool:
         if not 200 <= status < 300:
             log.warning("witness refused", extra={"size": newest["size"], "status": status})
             return False
-        await scoping.fetch(_WITNESSED, [newest["id"]], login="system")
+        await transactions.fetch(_WITNESSED, [newest["id"]], login="system")
         return True
 
 

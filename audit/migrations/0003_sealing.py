@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import audit.identifiers
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

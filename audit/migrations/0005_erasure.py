@@ -1,6 +1,6 @@
 from django.db import migrations
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             model_name="toolcall",
             name="approved_input",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 help_text="What ran, where an approver had edited the arguments.",
                 null=True,
             ),
@@ -23,11 +23,11 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="toolcall",
             name="input",
-            field=models.JSONField(decoder=tenants.jsonb.Decoder, null=True),
+            field=models.JSONField(decoder=tenants.scope.jsonb.Decoder, null=True),
         ),
         migrations.AlterField(
             model_name="toolcall",
             name="output",
-            field=models.JSONField(decoder=tenants.jsonb.Decoder, null=True),
+            field=models.JSONField(decoder=tenants.scope.jsonb.Decoder, null=True),
         ),
     ]

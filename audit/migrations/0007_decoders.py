@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -14,20 +14,20 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="historyread",
             name="filters",
-            field=models.JSONField(decoder=tenants.jsonb.Decoder, default=dict),
+            field=models.JSONField(decoder=tenants.scope.jsonb.Decoder, default=dict),
         ),
         migrations.AlterField(
             model_name="toolcall",
             name="decision",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder, default=list, help_text="Each gate's answer, in order."
+                decoder=tenants.scope.jsonb.Decoder, default=list, help_text="Each gate's answer, in order."
             ),
         ),
         migrations.AlterField(
             model_name="toolcall",
             name="resumed_decision",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 help_text="Each gate's answer when it went on after an approval.",
                 null=True,
             ),
@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             model_name="toolcall",
             name="side_effects",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 default=list,
                 help_text="What the call made or changed: kind, id, action.",
             ),

@@ -14,7 +14,7 @@ import uvloop
 from celery import Celery
 
 from bench.floors.timing import timed
-from gateway import settings
+from gateway.config import settings
 
 REPLIES = "bench:replies"
 app = Celery("bench", broker=os.environ["REDIS_URL"])

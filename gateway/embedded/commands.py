@@ -11,7 +11,7 @@ OWNER = "DATABASE_OWNER_URL"
 # What the log's heads are signed with.
 LEDGER_KEY = "TOOLGATE_LEDGER_KEY"
 # One process each: the server would take WEB_CONCURRENCY to mean that it should start more.
-WEB = ("gateway.server", "gateway.asgi:application", "--stop-seconds", "5", "--workers", "1")
+WEB = ("gateway.server", "gateway.config.asgi:application", "--stop-seconds", "5", "--workers", "1")
 CELERY = ("celery", "-A", "gateway", "--quiet", "--skip-checks")
 WORKER = (
     *(*CELERY, "worker", "--loglevel", "WARNING", "--pool", "threads"),

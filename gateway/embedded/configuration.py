@@ -5,10 +5,10 @@ import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway import environment as env
-from gateway.environment import WrongSetting
+from gateway.process import environment as env
+from gateway.process.environment import WrongSetting
 from gateway.server import sockets
-from tenants.logins import derived_urls, generated_secrets
+from tenants.scope.logins import derived_urls, generated_secrets
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import sys
 
 def main() -> int:
     """The exit code: 0 when the database is ready to be used."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
     from django.core.management.base import CommandError
 
-    from gateway.environment import WrongSetting
-    from tools.schema import InvalidToolDeclaration
+    from gateway.process.environment import WrongSetting
+    from tools.schemas.schema import InvalidToolDeclaration
 
     try:
         sys.stdout.write(_prepare())

@@ -17,7 +17,7 @@ from gateway.embedded.errors import ServiceFailed
 from gateway.embedded.output import Output
 from gateway.embedded.processes import end_leftover
 from gateway.embedded.readiness import Readiness
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
 from gateway.embedded.signals import Signals, Stopped
 
 SERVICES, DEMO, CHILDREN = "services.json", "demo.json", "children.json"

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

@@ -7,7 +7,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                         to="gateway.run",
                     ),
                 ),
-                ("request", models.TextField(help_text="gateway.surfaces.kept writes and reads it.")),
+                ("request", models.TextField(help_text="gateway.runs.prompting.serialization writes and reads it.")),
             ],
             options={
                 "db_table": "run_requests",

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name="tools",
             field=models.JSONField(
                 blank=True,
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 default=list,
                 help_text='"all", or a list of names; "..." stands for the tenant\'s default tools.',
             ),
@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             model_name="run",
             name="profile",
             field=models.JSONField(
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 help_text="The agent's instructions, tools and budgets when the run began.",
             ),
         ),

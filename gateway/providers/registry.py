@@ -6,7 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from gateway.providers import known_models
-from gateway.providers.demo import DemoProvider
+from gateway.providers.demo.provider import DemoProvider
 from gateway.providers.interface import Provider
 
 DEMO_MODEL = f"{DemoProvider.name}/{DemoProvider.model}"
@@ -118,18 +118,18 @@ class Providers:
 
 # Each SDK costs tens of MiB and most of a second to import, which only a process that uses it should pay.
 def _openai(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
-    from gateway.providers.openai import OpenAIProvider
+    from gateway.providers.openai.provider import OpenAIProvider
 
     return OpenAIProvider(api_key, base_url, idle_seconds=idle_seconds)
 
 
 def _anthropic(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
-    from gateway.providers.anthropic import AnthropicProvider
+    from gateway.providers.anthropic.provider import AnthropicProvider
 
     return AnthropicProvider(api_key, base_url, idle_seconds=idle_seconds)
 
 
 def _gemini(api_key: str, base_url: str | None, idle_seconds: float) -> Provider:
-    from gateway.providers.gemini import GeminiProvider
+    from gateway.providers.gemini.provider import GeminiProvider
 
     return GeminiProvider(api_key, base_url, idle_seconds=idle_seconds)

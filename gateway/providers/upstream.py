@@ -16,7 +16,7 @@ import aiohttp
 import httpx2
 import orjson
 
-from gateway.providers import wire
+from gateway.providers import streams
 from gateway.providers.errors import ProviderError, ProviderGarbled
 from gateway.providers.failures import Failures
 
@@ -82,7 +82,7 @@ class Exchange(ABC):
         async def read(response: httpx2.Response) -> dict[str, Any] | None:
             if response.headers.get("content-type", "").startswith("application/json"):
                 return await self._whole(response)
-            events = wire.Events()
+            events = streams.Events()
             chunks = limited(response, self._idle_seconds)
             async for chunk in chunks:
                 if self._over(events.feed(chunk), take):
@@ -122,7 +122,7 @@ class Exchange(ABC):
         return self._parsed(b"".join([chunk async for chunk in limited(response, self._idle_seconds)]))
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
-        answer = wire.parsed(wire.unparsed(data, self._raw_member))
+        answer = streams.parsed(streams.unparsed(data, self._raw_member))
         if answer.get("error"):
             raise self._failures.of_report(answer["error"])
         return answer

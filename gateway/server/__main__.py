@@ -17,7 +17,7 @@ MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024
 def main() -> int:
     """The exit code; 1 when the server could not start and has said why."""
     parser = argparse.ArgumentParser(prog="python -m gateway.server", description=__doc__)
-    parser.add_argument("application", nargs="?", default="gateway.asgi:application")
+    parser.add_argument("application", nargs="?", default="gateway.config.asgi:application")
     parser.add_argument("--fd", type=int, help="the listening socket that the parent process opened")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8000)

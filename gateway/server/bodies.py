@@ -5,8 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
+from gateway.compat.app import PREFIX
 from gateway.server import refusals
-from gateway.surfaces.app import PREFIX
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

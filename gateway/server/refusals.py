@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import orjson
 
-from gateway.api import problems
-from gateway.middleware import request_id
-from gateway.surfaces import app as compatible
+from gateway.compat import app as compatible
+from gateway.process.request_ids import request_id
+from gateway.rest.framework import problems
 
 _CODES = {
     400: ("invalid_request", "This is no valid HTTP/1.1 request."),

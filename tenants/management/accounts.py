@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError, transaction
 
-from tenants.accounts import AccountRefused
-from tenants.routing import on_login
+from tenants.people.accounts import AccountRefused
+from tenants.scope.routing import on_login
 
 # Longer than any password that can be typed; what is larger is the wrong file.
 LONGEST = 4096

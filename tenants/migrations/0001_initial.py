@@ -8,7 +8,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from tenants import rls
+from tenants.scope import rls
 
 
 class Migration(migrations.Migration):

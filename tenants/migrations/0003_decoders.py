@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-import tenants.jsonb
+import tenants.scope.jsonb
 
 
 class Migration(migrations.Migration):
@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name="default_tools",
             field=models.JSONField(
                 blank=True,
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 default=list,
                 help_text='What "..." stands for in an agent\'s list of tools.',
             ),
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             name="role_ceilings",
             field=models.JSONField(
                 blank=True,
-                decoder=tenants.jsonb.Decoder,
+                decoder=tenants.scope.jsonb.Decoder,
                 default=dict,
                 help_text='The highest tier of tools a role may use, such as {"auditor": "read_only"}.',
             ),

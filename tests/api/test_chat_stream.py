@@ -6,7 +6,7 @@ import threading
 import httpx
 import pytest
 
-from gateway.api.answers import KEEP_ALIVE_SECONDS
+from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS
 from tests.api import sse
 from tests.hostile.upstream import ORIGIN, Upstream, completion, scripted, streamed
 from tests.people import Cast

@@ -7,8 +7,8 @@ import httpx
 import pytest
 from django.db import connection
 
-from gateway import conversation_search
-from tenants import scoping
+from gateway.runs import conversation_search
+from tenants.scope import transactions
 from tests.browser.sessions import session_of
 from tests.database import rows
 from tests.people import Cast, Person
@@ -151,7 +151,7 @@ def test_a_search_goes_on_over_pages(stack: Stack, tenant: Cast) -> None:
 
 
 def test_a_search_reads_a_bounded_part_of_ones_own_messages_by_their_index(tenant: Cast) -> None:
-    with scoping.scope(*tenant.alice.scope), connection.cursor() as cursor:
+    with transactions.scope(*tenant.alice.scope), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         query, values = conversation_search.own(tenant.alice.principal, "a%b word").query.sql_with_params()
         cursor.execute(f"EXPLAIN {query}", values)

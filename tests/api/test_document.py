@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from gateway.api import document
+from gateway.rest.framework import document
 
 JSON = "application/vnd.oai.openapi+json"
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tenants import keys
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.people import keys
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack

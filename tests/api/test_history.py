@@ -140,7 +140,7 @@ def test_the_calls_of_someone_who_left_stay_in_the_auditors_history(stack: Stack
 
 def _remove(person: Person) -> None:
     from tenants.models import Membership
-    from tenants.routing import on_login
+    from tenants.scope.routing import on_login
 
     with on_login("operator"):
         Membership.objects.filter(tenant_id=person.scope.tenant_id, user_id=person.scope.user_id).delete()

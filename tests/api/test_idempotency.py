@@ -9,7 +9,7 @@ import httpx
 import psycopg
 import pytest
 
-from gateway import sweeper
+from gateway.operations import sweeper
 from tests.api import sse
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN, Upstream, completion, failing, scripted

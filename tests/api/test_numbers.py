@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db.models import JSONField
 
 from audit.canonical import sha256_hex
-from tenants import jsonb
+from tenants.scope import jsonb
 from tests.approvals.requests import held
 from tests.approvals.rules import make_rule
 from tests.approvals.sockets import Socket, page

@@ -12,13 +12,13 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from gateway import runs
-from gateway.chats import ChatRequest
-from gateway.waits import waits
-from tenants.authentication import by_key
+from gateway.runs import lifecycle
+from gateway.runs.preparation import ChatRequest
+from gateway.runs.watching.wakeups import waits
+from tenants.login.authentication import by_key
 from tests.people import Cast
 from tests.stack import Stack
-from tools import hints
+from tools.invocation import wakeups
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
 # Asked every so often, or once a connection, whatever is being answered.
@@ -55,8 +55,8 @@ async def _chat(tenant: Cast, content: str, monkeypatch: pytest.MonkeyPatch) -> 
     with _counted(monkeypatch) as sent:
         principal = await by_key(tenant.alice.key)
         assert principal is not None
-        view = await runs.begin(principal, ChatRequest(content))
-        await runs.until_rest(tenant.alice.scope, view)
+        view = await lifecycle.begin(principal, ChatRequest(content))
+        await lifecycle.until_rest(tenant.alice.scope, view)
     assert view.row["status"] == "completed"
     return sent
 
@@ -66,7 +66,7 @@ async def _listening() -> None:
     run_id = uuid.uuid4()
     with waits().for_run(run_id) as woken:
         while not woken.is_set():
-            await hints.publish(run_id)
+            await wakeups.publish(run_id)
             await asyncio.sleep(0.01)
 
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from django.core import signing
 
-from gateway.api import stream_tokens
+from gateway.rest.chat import stream_tokens
 from tests.api import sse
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
 from tools.models import Grant, ToolSetting

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from tenants.models import User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.browser.sessions import session_of
 from tests.people import Person
 from tests.stack import Stack

@@ -25,8 +25,8 @@ async def receiver(monkeypatch: pytest.MonkeyPatch) -> "AsyncIterator[Receiver]"
     receiver = Receiver()
     runner = await serve(receiver)
     # A machine that is busy is no receiver that hangs.
-    monkeypatch.setattr("approvals.webhooks.CONNECT_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr("approvals.webhooks.SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("approvals.notifications.webhooks.CONNECT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("approvals.notifications.webhooks.SECONDS", PATIENCE_SECONDS)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), (HERE,)), PUBLIC_URL=PUBLIC_URL):
         yield receiver
     receiver.released.set()
@@ -40,6 +40,6 @@ def mail(monkeypatch: pytest.MonkeyPatch) -> "Iterator[MailServer]":
 
     from tests.smtp import MailServer
 
-    monkeypatch.setattr("approvals.mails.SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("approvals.notifications.email.SECONDS", PATIENCE_SECONDS)
     with MailServer() as server, override_settings(**server.settings, PUBLIC_URL=PUBLIC_URL):
         yield server

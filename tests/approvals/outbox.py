@@ -9,8 +9,8 @@ import psycopg
 from aiohttp import web
 from django.conf import settings
 
-from approvals import notices
-from tenants.scoping import transaction
+from approvals.notifications import outbox as notices
+from tenants.scope.transactions import transaction
 from tests.approvals.receiver import Receiver
 from tests.approvals.requests import held
 from tests.database import rows

@@ -12,10 +12,10 @@ from typing import Any
 
 from aiohttp import web
 
-from approvals import webhooks
 from approvals.models import WebhookEndpoint
-from tenants.routing import on_login
-from tenants.secrets import encrypt
+from approvals.notifications import webhooks
+from tenants.people.encryption import encrypt
+from tenants.scope.routing import on_login
 from tests.people import Cast
 
 HERE = ipaddress.ip_network("127.0.0.1/32")

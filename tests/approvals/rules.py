@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from approvals.models import ApprovalRule
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.people import Cast
 
 TO_BOB = {"properties": {"to": {"const": "bob@example.com"}}, "required": ["to"]}

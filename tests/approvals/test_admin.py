@@ -9,7 +9,7 @@ import pytest
 from django.utils.html import escape
 
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.admin import QUEUE, Admin, operator
 from tests.approvals.api import assert_untouched, decide, decision_rows, ledger_kinds, overdue, request_row
 from tests.approvals.requests import EDITED, held

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tenants.secrets import decrypt
+from tenants.people.encryption import decrypt
 from tests.approvals.admin import Admin, operator
 from tests.database import rows
 from tests.people import Cast

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tenants.models import Membership, User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.api import assert_untouched, decide, decision_rows, ledger_kinds, overdue, refused, request_row
 from tests.approvals.requests import EDITED, held
 from tests.database import rows

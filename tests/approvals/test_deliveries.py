@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from django.test import override_settings
 
-from approvals import deliveries, webhooks
+from approvals.notifications import delivery, webhooks
 from tests.approvals.outbox import address, happen, make_due, outbox, owner, serve
 from tests.approvals.receiver import Receiver, register
 from tests.database import rows
@@ -21,15 +21,15 @@ async def test_a_receiver_that_fails_is_told_again_under_the_same_id(tenant: Cas
     await asyncio.to_thread(register, tenant, receiver)
     receiver.answers = [500, 302]
     await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("waiting", "The endpoint answered HTTP 500.")
     assert 3 < (notice["due_at"] - notice["created_at"]).total_seconds() < 10
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert len(receiver.messages) == 1
     for _ in range(2):
         make_due(tenant)
-        await deliveries.deliver(tenant.id)
+        await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["attempts"]) == ("delivered", 3)
     assert receiver.ids == [str(notice["id"])] * 3
@@ -42,24 +42,24 @@ async def test_after_a_day_a_notice_is_given_up_with_its_reason(tenant: Cast, re
     receiver.answers = [503, 503]
     await happen(tenant.alice)
     make_due(tenant, timedelta(hours=23))
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert outbox(tenant)[0]["status"] == "waiting"
     make_due(tenant, timedelta(hours=1))
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("failed", "The endpoint answered HTTP 503.")
 
 
 def test_the_pauses_grow_to_hours_and_last_about_a_day() -> None:
     total, attempts = timedelta(), 0
-    while total < deliveries.GIVE_UP:
+    while total < delivery.GIVE_UP:
         attempts += 1
-        previous, total = total, total + deliveries.pause(attempts)
+        previous, total = total, total + delivery.pause(attempts)
     assert 9 <= attempts <= 12
     assert previous > timedelta(hours=16)
-    assert timedelta(seconds=4) <= deliveries.pause(1) <= timedelta(seconds=6)
-    assert deliveries.pause(1000) <= timedelta(hours=7.2)
-    assert len({deliveries.pause(1) for _ in range(10)}) > 1
+    assert timedelta(seconds=4) <= delivery.pause(1) <= timedelta(seconds=6)
+    assert delivery.pause(1000) <= timedelta(hours=7.2)
+    assert len({delivery.pause(1) for _ in range(10)}) > 1
 
 
 async def test_an_endpoint_that_is_gone_is_switched_off(tenant: Cast, receiver: Receiver) -> None:
@@ -67,7 +67,7 @@ async def test_an_endpoint_that_is_gone_is_switched_off(tenant: Cast, receiver: 
     receiver.answers = [410]
     await happen(tenant.alice)
     await happen(tenant.bob)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [endpoint] = rows("SELECT * FROM webhook_endpoints WHERE tenant_id = %(t)s", t=tenant.id)
     assert not endpoint["enabled"]
     assert endpoint["disabled_because"] == "The endpoint answered HTTP 410: it wants no more messages."
@@ -81,7 +81,7 @@ async def test_what_waits_for_an_endpoint_that_was_switched_off_is_given_up(tena
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
     owner("UPDATE webhook_endpoints SET enabled = false WHERE tenant_id = %s", tenant.id)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("failed", "The endpoint was switched off.")
     assert receiver.messages == []
@@ -94,10 +94,10 @@ async def test_a_receiver_that_hangs_is_waited_for_so_long_and_no_longer(
     receiver.answers = [receiver.hang]
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("waiting", "It did not answer in time.")
-    assert deliveries._under_way == {}
+    assert delivery._under_way == {}
 
 
 async def test_a_receiver_that_hangs_holds_up_nobody_elses_notice(
@@ -110,21 +110,21 @@ async def test_a_receiver_that_hangs_holds_up_nobody_elses_notice(
     for cast in (tenant, other_tenant):
         await asyncio.to_thread(register, cast, hanging)
     await asyncio.to_thread(register, tenant, receiver)
-    for _ in range(3 * deliveries.AT_ONCE):
+    for _ in range(3 * delivery.AT_ONCE):
         await happen(tenant.alice)
-    delivering = asyncio.create_task(deliveries.deliver(tenant.id))
+    delivering = asyncio.create_task(delivery.deliver(tenant.id))
     await hanging.reached.wait()
     # All of the other's are there while the first still hangs.
-    while len(receiver.messages) < 3 * deliveries.AT_ONCE:
+    while len(receiver.messages) < 3 * delivery.AT_ONCE:
         receiver.reached.clear()
         await receiver.reached.wait()
-    assert len(hanging.messages) == deliveries.AT_ONCE
+    assert len(hanging.messages) == delivery.AT_ONCE
     assert not delivering.done()
     hanging.released.set()
     await delivering
     assert {notice["status"] for notice in outbox(tenant)} == {"delivered"}
-    assert len(hanging.messages) == 3 * deliveries.AT_ONCE
-    assert deliveries._under_way == {}
+    assert len(hanging.messages) == 3 * delivery.AT_ONCE
+    assert delivery._under_way == {}
     await runner.cleanup()
 
 
@@ -138,7 +138,7 @@ async def test_a_redirect_to_a_private_address_is_not_followed(tenant: Cast, rec
 
     receiver.answers = [inward]
     await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("waiting", "The endpoint answered HTTP 307.")
     assert (inside.messages, inside.forged) == ([], 0)
@@ -149,7 +149,7 @@ async def test_a_private_endpoint_is_not_reached(tenant: Cast, receiver: Receive
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), ())):
-        await deliveries.deliver(tenant.id)
+        await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == ("waiting", "The URL's host is not a public address.")
     assert (receiver.messages, receiver.forged) == ([], 0)
@@ -159,7 +159,7 @@ async def test_a_secret_under_a_lost_key_is_said_and_nothing_is_sent(tenant: Cas
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
     with override_settings(TOOLGATE_ENCRYPTION_KEYS=["0" * 64]):
-        await deliveries.deliver(tenant.id)
+        await delivery.deliver(tenant.id)
     assert outbox(tenant)[0]["problem"] == ("The endpoint's secret cannot be decrypted with TOOLGATE_ENCRYPTION_KEYS.")
     assert (receiver.messages, receiver.forged) == ([], 0)
 
@@ -182,7 +182,7 @@ async def test_an_email_that_is_refused_is_tried_again_unless_that_is_no_use(
     address(tenant.carol)
     mail.refuse[verb] = said
     await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [notice] = outbox(tenant)
     assert (notice["status"], notice["problem"]) == (status, problem)
 
@@ -192,7 +192,7 @@ async def test_nobody_is_asked_who_decides_no_longer_or_when_it_is_decided(tenan
     waiting, decided = await happen(tenant.alice), await happen(tenant.bob)
     owner("UPDATE memberships SET role = 'member' WHERE user_id = %s", tenant.carol.scope.user_id)
     owner("UPDATE approval_requests SET status = 'denied', decided_at = now() WHERE id = %s", decided)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     problems = {(notice["user_id"], notice["request_id"]): notice["problem"] for notice in outbox(tenant)}
     carol, olga = tenant.carol.scope.user_id, tenant.olga.scope.user_id
     assert problems == {
@@ -212,7 +212,7 @@ async def test_workers_at_once_tell_each_notice_once(tenant: Cast, receiver: Rec
     await asyncio.to_thread(register, tenant, receiver)
     for _ in range(30):
         await happen(tenant.alice)
-    await asyncio.gather(*(deliveries.deliver(tenant.id) for _ in range(5)))
+    await asyncio.gather(*(delivery.deliver(tenant.id) for _ in range(5)))
     assert len(receiver.ids) == len(set(receiver.ids)) == 30
     assert {(notice["status"], notice["attempts"]) for notice in outbox(tenant)} == {("delivered", 1)}
 
@@ -222,15 +222,15 @@ async def test_the_notice_of_a_lost_worker_is_due_again_and_a_late_one_changes_n
 ) -> None:
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
-    [late] = await deliveries._claim(tenant.id)
-    assert await deliveries._claim(tenant.id) == []
+    [late] = await delivery._claim(tenant.id)
+    assert await delivery._claim(tenant.id) == []
     make_due(tenant)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     before = outbox(tenant)
     assert (before[0]["status"], before[0]["attempts"]) == ("delivered", 2)
-    await deliveries._settle(late, deliveries.Undelivered("too late"))
+    await delivery._settle(late, delivery.Undelivered("too late"))
     assert outbox(tenant) == before
-    deliveries._under_way.clear()
+    delivery._under_way.clear()
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------
@@ -241,9 +241,9 @@ async def test_no_secret_is_logged_or_kept_in_the_clear(
     await asyncio.to_thread(register, tenant, receiver)
     receiver.answers = [500, 410]
     await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     make_due(tenant)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert "notice not delivered" in caplog.text
     key = receiver.secret.removeprefix("whsec_")
     assert not any(secret in caplog.text for secret in (key, "very-secret-path", "Two litres"))

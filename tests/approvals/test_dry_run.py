@@ -11,12 +11,12 @@ import pytest
 from django.conf import settings
 from psycopg.types.json import Jsonb
 
-from approvals import dry_run
-from approvals.dry_run import DryRun
 from approvals.models import ApprovalRule
+from approvals.rules import dry_run
+from approvals.rules.dry_run import DryRun
 from audit.identifiers import first_id_at
-from tenants import scoping
-from tenants.routing import on_login
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 from tests.approvals.requests import held
 from tests.approvals.rules import TO_BOB
 from tests.approvals.test_rules import HOSTILE
@@ -63,7 +63,7 @@ def calls(person: Person, count: int = 1, **more: Any) -> None:
 
 def tried(cast: Cast, wanted: ApprovalRule) -> DryRun:
     """The dry run within the tenant's walls."""
-    with scoping.scope(*cast.olga.scope):
+    with transactions.scope(*cast.olga.scope):
         return dry_run.run(wanted)
 
 
@@ -136,7 +136,7 @@ def test_it_names_whose_calls_they_were(tenant: Cast) -> None:
     for person, count in ((tenant.alice, 1), (tenant.bob, 2)):
         for _ in range(count):
             decided(person, "approved")
-    with scoping.scope(*tenant.olga.scope):
+    with transactions.scope(*tenant.olga.scope):
         found = dry_run.run(rule(tenant)).body()
     people = [{"id": each.scope.user_id, "username": each.username} for each in (tenant.bob, tenant.alice)]
     assert found["by_user"] == [people[0] | {"calls": 2}, people[1] | {"calls": 1}]

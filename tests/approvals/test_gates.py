@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from approvals import gates
-from approvals.rules import Effort, Rule
+from approvals.requests import gates
+from approvals.rules.evaluation import Effort, Rule
 from audit.canonical import sha256_hex
 from tests.approvals.rules import TO_BOB
 from tests.approvals.test_rules import a_rule
 from tests.tools.test_schema_limits import bomb
-from tools import policy
-from tools.gates import Answer, Caller, Candidate
-from tools.policy import Setting
+from tools.gates import policy
+from tools.gates.policy import Setting
+from tools.gates.tool_gates import Answer, Caller, Candidate
 from tools.registry import registry
 
 TOOL = registry().get("send_email")

@@ -10,8 +10,9 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from approvals import deliveries, notices, webhooks
-from tenants.scoping import transaction
+from approvals.notifications import delivery, webhooks
+from approvals.notifications import outbox as notices
+from tenants.scope.transactions import transaction
 from tests.approvals.outbox import address, happen, outbox, owner
 from tests.approvals.receiver import Receiver, register
 from tests.approvals.requests import held
@@ -28,7 +29,7 @@ async def test_a_webhook_is_told_of_each_event_and_can_verify_it(
 ) -> None:
     await asyncio.to_thread(register, tenant, receiver)
     request_id = await happen(tenant.alice, event)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     [request] = rows("SELECT * FROM approval_requests WHERE id = %(id)s", id=request_id)
     [notice] = outbox(tenant)
     [message] = receiver.messages
@@ -67,7 +68,7 @@ def test_the_signature_is_the_specifications() -> None:
 async def test_who_may_decide_is_asked_by_email_and_never_who_asked(tenant: Cast, mail: MailServer) -> None:
     address(tenant.alice, tenant.bob, tenant.carol, tenant.dana, tenant.olga)
     request_id = await happen(tenant.alice)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert sorted(received.recipients for received in mail.received) == [
         [f"{person.username}@example.com"] for person in (tenant.carol, tenant.olga)
     ]
@@ -80,7 +81,7 @@ async def test_who_may_decide_is_asked_by_email_and_never_who_asked(tenant: Cast
     assert {notice["status"] for notice in outbox(tenant)} == {"delivered"}
     mail.received.clear()
     await happen(tenant.carol)
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert [received.recipients for received in mail.received] == [[f"{tenant.olga.username}@example.com"]]
 
 
@@ -120,7 +121,7 @@ async def test_what_is_rolled_back_is_never_told(tenant: Cast, receiver: Receive
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     assert (outbox(tenant), receiver.messages) == ([], [])
 
 
@@ -139,8 +140,8 @@ async def test_another_tenant_is_never_told(
     await tell(tenant.id)
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         await tell(other_tenant.id)
-    await deliveries.deliver(tenant.id)
-    await deliveries.deliver(other_tenant.id)
+    await delivery.deliver(tenant.id)
+    await delivery.deliver(other_tenant.id)
     assert outbox(tenant) == outbox(other_tenant) == []
     assert (receiver.messages, receiver.forged, mail.received) == ([], 0, [])
 
@@ -159,7 +160,7 @@ async def test_the_sweeper_finds_what_no_message_told_of(
     asked.clear()
     assert await notices.send_due() == len(asked)
     assert str(tenant.id) in asked
-    await deliveries.deliver(tenant.id)
+    await delivery.deliver(tenant.id)
     asked.clear()
     await notices.send_due()
     assert str(tenant.id) not in asked
@@ -196,7 +197,7 @@ async def test_what_was_over_a_month_ago_is_forgotten(tenant: Cast, receiver: Re
     await asyncio.to_thread(register, tenant, receiver)
     for _ in range(2):
         await happen(tenant.alice)
-        await deliveries.deliver(tenant.id)
+        await delivery.deliver(tenant.id)
     await happen(tenant.alice)
     oldest = outbox(tenant)[0]["id"]
     owner("UPDATE approval_notices SET finished_at = now() - interval '31 days' WHERE id = %s", oldest)

@@ -9,12 +9,13 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from approvals import queue
+from approvals.requests import queue
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
-from tenants import keys, scoping
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.people import keys
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 from tests.approvals.api import PATH, decide, listed, overdue
 from tests.approvals.requests import INPUT, held
 from tests.people import Cast
@@ -204,5 +205,5 @@ def test_a_time_span_as_people_write_it(text: str, span: timedelta | None) -> No
 def test_the_oldest_age_that_is_taken_can_be_asked_for(tenant: Cast) -> None:
     longest = queue.age("18262d")
     assert longest is not None
-    with scoping.scope(*tenant.carol.scope):
+    with transactions.scope(*tenant.carol.scope):
         assert list(queue.narrowed(queue.visible(), older_than=longest)) == []

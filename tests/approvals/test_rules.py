@@ -10,12 +10,13 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, connection
 from django.db.models import JSONField, Value
 
-from approvals import rights, rules
-from approvals.rules import Effort, Rule, RulesExhausted
-from tenants import scoping
+from approvals.requests import rights
+from approvals.rules import evaluation
+from approvals.rules.evaluation import Effort, Rule, RulesExhausted
 from tenants.models import Membership, User
-from tenants.routing import on_login
-from tenants.scoping import transaction
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
+from tenants.scope.transactions import transaction
 from tests.approvals.rules import TO_BOB, change, make_rule
 from tests.database import rows
 from tests.people import Cast, Person
@@ -35,7 +36,7 @@ def loaded(person: Person) -> list[str]:
     """The same, for tests that also use the ORM."""
 
     async def load() -> list[str]:
-        from tenants.scoping import close_pools
+        from tenants.scope.transactions import close_pools
 
         try:
             return await in_force(person)
@@ -126,9 +127,9 @@ COLUMNS = ["effect = 'deny'", "tool_name = 'save_note'", "condition = NULL", "us
 def test_not_even_the_app_can_change_what_a_rule_is_about(tenant: Cast, column: str) -> None:
     rule = make_rule(tenant, condition=TO_BOB)
     statement = f"UPDATE approval_rules SET {column} WHERE id = %s"
-    with pytest.raises(ProgrammingError, match="permission denied"), scoping.scope(*tenant.olga.scope):
+    with pytest.raises(ProgrammingError, match="permission denied"), transactions.scope(*tenant.olga.scope):
         connection.cursor().execute(statement, [rule.id])
-    with pytest.raises(ProgrammingError, match="permission denied"), scoping.scope(*tenant.olga.scope):
+    with pytest.raises(ProgrammingError, match="permission denied"), transactions.scope(*tenant.olga.scope):
         connection.cursor().execute("DELETE FROM approval_rules WHERE id = %s", [rule.id])
 
 
@@ -199,7 +200,7 @@ async def use(person: Person, *ids: Any) -> bool:
     """Whether the rules let that many calls through."""
     try:
         async with transaction(person.scope) as connection:
-            await rules.use(connection, [str(each) for each in ids])
+            await evaluation.use(connection, [str(each) for each in ids])
     except RulesExhausted:
         return False
     return True
@@ -241,7 +242,7 @@ async def test_a_rule_without_a_count_is_used_without_end_until_it_is_off_or_ove
 async def test_a_rule_is_not_switched_off_between_its_use_and_the_commit(tenant: Cast) -> None:
     rule = await asyncio.to_thread(make_rule, tenant)
     async with transaction(tenant.alice.scope) as connection:
-        await rules.use(connection, [str(rule.id)])
+        await evaluation.use(connection, [str(rule.id)])
         switching = asyncio.create_task(asyncio.to_thread(change, rule, enabled=False))
         waiting = (
             "SELECT pid FROM pg_locks WHERE locktype = 'tuple' AND relation = 'approval_rules'::regclass"

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from approvals import rule_changes
-from tenants import keys
+from approvals.rules import changes as rule_changes
 from tenants.models import Membership, User
-from tenants.routing import on_login
+from tenants.people import keys
+from tenants.scope.routing import on_login
 from tests.approvals.rules import TO_BOB, make_rule
 from tests.database import rows
 from tests.people import Cast, Person

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.api import decide
 from tests.approvals.rules import TO_BOB, change, make_rule
 from tests.database import rows

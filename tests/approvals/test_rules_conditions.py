@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from approvals.conditions import InvalidCondition, check, loose_ends
+from approvals.rules.conditions import InvalidCondition, check, loose_ends
 from tests.approvals.rules import TO_BOB
 from tests.tools.test_schema_limits import bomb
 from tools.registry import registry

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from approvals.consumers import MOST_CHANGES
-from tenants.routing import on_login
+from approvals.web.consumers import MOST_CHANGES
+from tenants.scope.routing import on_login
 from tests.approvals.api import assert_untouched, decide, decision_rows, overdue, request_row
 from tests.approvals.requests import EDITED, INPUT, held
 from tests.approvals.sockets import Socket, page

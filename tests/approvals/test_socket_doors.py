@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tenants.models import ApiKey, Membership, User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.api import assert_untouched, decide
 from tests.approvals.requests import held
 from tests.approvals.sockets import Socket, page

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.services import EmbeddedServices
-from gateway.embedded.valkey import EmbeddedValkey
+from gateway.embedded.services.together import EmbeddedServices
+from gateway.embedded.services.valkey import EmbeddedValkey
 from tests.approvals.api import decide
 from tests.approvals.requests import held
 from tests.approvals.sockets import Socket

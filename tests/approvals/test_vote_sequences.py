@@ -17,10 +17,10 @@ import pytest
 from django.conf import settings
 from psycopg.rows import dict_row
 
-from approvals import decisions, parsing
-from approvals.decisions import Decider
+from approvals.requests import decisions, parsing
+from approvals.requests.decisions import Decider
 from audit.canonical import sha256_hex
-from gateway.surfaces import approval_responses
+from gateway.compat import approval_responses
 from tenants.errors import Refused
 from tests.approvals.requests import EDITED, INPUT, held
 from tests.people import Cast, Person, make_tenant

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tenants.models import Membership, User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.api import PATH, assert_untouched, decide, decision_rows, refused, request_row
 from tests.approvals.requests import EDITED, held
 from tests.database import rows
@@ -132,15 +132,15 @@ def _blocked_by(owner: psycopg.Connection[Any], answer: Any) -> None:
 # --- when the call goes on -------------------------------------------------------------------------------------------
 async def _resumed(tenant: Cast, request: uuid.UUID) -> bool:
     """What the run's driver does about an approved call."""
-    from approvals import resumption, rights
-    from gateway import records
-    from tenants.scoping import transaction
-    from tools.gates import Caller
+    from approvals.requests import resumption, rights
+    from gateway.runs import repository
+    from tenants.scope.transactions import transaction
+    from tools.gates.tool_gates import Caller
 
     row = request_row(request)
     async with transaction(tenant.alice.scope) as connection:
         known = await rights.load(connection, tenant.alice.scope.user_id, {"tools": "all", "max_tier": ""})
-        call = (await records.calls(connection, row["run_id"], 1))[0]
+        call = (await repository.calls(connection, row["run_id"], 1))[0]
         return await resumption.resume(connection, call, known, Caller(*tenant.alice.scope, "default"))
 
 
@@ -176,8 +176,8 @@ async def test_an_approved_call_goes_on_while_its_approvers_may_decide(stack: St
 
 
 async def test_a_demotion_waits_until_the_call_it_would_have_stopped_is_queued(stack: Stack, tenant: Cast) -> None:
-    from approvals import votes
-    from tenants.scoping import transaction
+    from approvals.requests import votes
+    from tenants.scope.transactions import transaction
 
     request = held(tenant.alice)
     decide(stack, tenant.carol, request, "approve")

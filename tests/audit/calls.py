@@ -3,9 +3,9 @@
 import uuid
 from typing import Any
 
+from audit.calls.recorder import Failure, NewCall, Outcome, Place
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
-from audit.recorder import Failure, NewCall, Outcome, Place
 from tests.people import Person
 
 INPUT = {"title": "Milk", "content": "Two litres"}

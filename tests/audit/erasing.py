@@ -10,7 +10,7 @@ import psycopg
 from psycopg import sql
 
 from gateway.models import Agent
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack

@@ -15,13 +15,13 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from audit import recorder
+from audit.calls import recorder
 from audit.log import merkle, sealing, tiles
 from audit.log.errors import SealingRefused
 from audit.log.leaves import leaf_hash
 from audit.log.notes import Checkpoint, Verifier, open_note
-from tenants import scoping
-from tenants.scoping import transaction
+from tenants.scope import transactions
+from tenants.scope.transactions import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.database import rows
 from tests.people import Cast, Person
@@ -44,7 +44,7 @@ def seal_now() -> sealing.Sealed:
         try:
             return await seal()
         finally:
-            await scoping.close_pools()
+            await transactions.close_pools()
 
     return asyncio.run(once())
 

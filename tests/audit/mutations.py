@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from audit import ledger
+from audit.calls import ledger
 from audit.canonical import sha256_hex
 from audit.checks.findings import Finding
 from audit.identifiers import uuid7

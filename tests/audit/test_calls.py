@@ -16,8 +16,8 @@ from psycopg.types.json import Jsonb
 from audit.history import calls
 from audit.history.calls import Filters
 from audit.models import ErrorCode, Status, ToolCall
-from tenants import scoping
-from tenants.routing import on_login
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 from tests.people import Cast, Person
 
 
@@ -46,7 +46,7 @@ def written(person: Person, age: timedelta = timedelta(0), **given: Any) -> uuid
 @contextmanager
 def inside(person: Person) -> Iterator[None]:
     """Within the walls of a person's request."""
-    with scoping.scope(*person.scope):
+    with transactions.scope(*person.scope):
         yield
 
 

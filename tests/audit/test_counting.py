@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from audit import recorder
+from audit.calls import recorder
+from audit.calls.recorder import Failure, Outcome
 from audit.log import counting, sealing
-from audit.recorder import Failure, Outcome
-from tenants.scoping import transaction
+from tenants.scope.transactions import transaction
 from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place
 from tests.database import rows

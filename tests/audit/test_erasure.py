@@ -7,12 +7,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit import erasure as audit_erasure
-from audit import ledger, recorder
-from audit.erasure import Cause, Scope
-from gateway import erasure
-from gateway.errors import ConversationBusy, InvalidRequest, NoSuchSubject, NotAnEraser, StillOpen
-from tenants.scoping import transaction
+from audit.calls import ledger, recorder
+from audit.retention import erasure as audit_erasure
+from audit.retention.erasure import Cause, Scope
+from gateway.runs import erasure
+from gateway.runs.errors import ConversationBusy, InvalidRequest, NoSuchSubject, NotAnEraser, StillOpen
+from tenants.scope.transactions import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.audit.erasing import DOCUMENTS, calls_of, entries_of, said, tables_with
 from tests.database import rows

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from audit import recorder
+from audit.calls import recorder
 from audit.identifiers import uuid7
-from tenants import scoping
-from tenants.scoping import transaction
+from tenants.scope import transactions
+from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast
@@ -53,11 +53,11 @@ def _months_ahead(count: int) -> list[datetime]:
 
 async def test_partitions_are_made_ahead_walled_and_only_once(tenant: Cast) -> None:
     ahead = 5
-    [made] = await scoping.fetch("SELECT make_tool_call_partitions(%s) AS n", [ahead], login="system")
+    [made] = await transactions.fetch("SELECT make_tool_call_partitions(%s) AS n", [ahead], login="system")
     assert made["n"] in range(ahead + 1)
     names = {f"tool_calls_{month:%Y_%m}" for month in _months_ahead(ahead)}
     assert names <= _partitions()
-    [again] = await scoping.fetch("SELECT make_tool_call_partitions(%s) AS n", [ahead], login="system")
+    [again] = await transactions.fetch("SELECT make_tool_call_partitions(%s) AS n", [ahead], login="system")
     assert again["n"] == 0
     walled = rows(
         "SELECT relname::text AS name FROM pg_class WHERE relname = ANY(%(names)s)"
@@ -77,7 +77,7 @@ async def test_partitions_are_made_ahead_walled_and_only_once(tenant: Cast) -> N
 async def test_the_app_cannot_make_partitions_nor_reach_into_one(tenant: Cast) -> None:
     await _partition_of(tenant, uuid7())
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        await scoping.fetch("SELECT make_tool_call_partitions(1)")
+        await transactions.fetch("SELECT make_tool_call_partitions(1)")
     for partition in _partitions():
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             async with transaction(tenant.alice.scope) as connection:

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.history import calls
 from audit.history.calls import Filters
-from tenants import scoping
-from tenants.scoping import transaction
+from tenants.scope import transactions
+from tenants.scope.transactions import transaction
 from tests.audit.test_calls import written
 from tests.people import Cast
 
@@ -36,7 +36,7 @@ def _plans(tenant: Cast, reader: str, **given: Any) -> list[str]:
     """The plan of each statement that a full page of a list costs."""
     person = getattr(tenant, reader)
     place = {name: given.pop(name) for name in ("before", "after") if name in given}
-    with scoping.scope(*person.scope), _indexes_preferred():
+    with transactions.scope(*person.scope), _indexes_preferred():
         with CaptureQueriesContext(connections["default"]) as captured:
             assert len(calls.page(person.principal, Filters(**given), limit=LIMIT, **place)) == LIMIT
         asked = [query["sql"] for query in captured.captured_queries if 'FROM "tool_calls"' in query["sql"]]

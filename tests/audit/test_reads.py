@@ -9,12 +9,12 @@ from django.db.utils import ProgrammingError
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from audit import ledger
+from audit.calls import ledger
 from audit.history import reads
 from audit.models import HistoryRead, ToolCall
-from tenants import scoping
 from tenants.models import User
-from tenants.routing import on_login
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 from tests.browser.sessions import session_of
 from tests.database import rows
 from tests.people import Cast, Person
@@ -26,7 +26,7 @@ def _calls(*people: Person) -> list[ToolCall]:
 
 
 def _look(reader: Person, *people: Person, action: str = "list", **more: Any) -> None:
-    with scoping.scope(*reader.scope):
+    with transactions.scope(*reader.scope):
         reads.of_calls(reader_id=reader.scope.user_id, calls=_calls(*people), action=action, via="page", **more)
 
 
@@ -68,7 +68,7 @@ def test_reading_ones_own_leaves_nothing_and_asks_nothing(tenant: Cast) -> None:
 
 
 def test_a_record_costs_one_statement_however_many_people_are_shown(tenant: Cast) -> None:
-    with scoping.scope(*tenant.dana.scope), CaptureQueriesContext(connections["default"]) as sent:
+    with transactions.scope(*tenant.dana.scope), CaptureQueriesContext(connections["default"]) as sent:
         reads.of_calls(
             reader_id=tenant.dana.scope.user_id,
             calls=_calls(tenant.alice, tenant.bob, tenant.carol, tenant.olga),
@@ -104,7 +104,7 @@ def test_ten_minutes_later_it_is_another_look(tenant: Cast, monkeypatch: pytest.
 
 def test_every_export_is_on_record(tenant: Cast) -> None:
     for _ in range(2):
-        with scoping.scope(*tenant.dana.scope):
+        with transactions.scope(*tenant.dana.scope):
             reads.record(reader_id=tenant.dana.scope.user_id, shown={(tenant.id, None): 0}, action="export", via="api")
     assert [(each["user_id"], each["calls"]) for each in _readings(tenant)] == [(None, 0)] * 2
 
@@ -136,7 +136,7 @@ def test_what_postgresql_cannot_keep_is_kept_without_it(tenant: Cast) -> None:
 
 
 def test_without_a_record_nothing_is_shown(tenant: Cast, other_tenant: Cast) -> None:
-    with pytest.raises(ProgrammingError, match="row-level security"), scoping.scope(*tenant.dana.scope):
+    with pytest.raises(ProgrammingError, match="row-level security"), transactions.scope(*tenant.dana.scope):
         reads.of_calls(reader_id=tenant.dana.scope.user_id, calls=_calls(other_tenant.alice), action="list", via="page")
     assert _readings(tenant) == _readings(other_tenant) == []
 
@@ -152,7 +152,7 @@ def test_nobody_changes_or_deletes_a_reading(tenant: Cast, login: str) -> None:
 
 def test_the_last_ten_minutes_are_found_by_the_readers_index(tenant: Cast) -> None:
     _look(tenant.dana, tenant.alice)
-    with scoping.scope(*tenant.dana.scope), connections["default"].cursor() as cursor:
+    with transactions.scope(*tenant.dana.scope), connections["default"].cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(
             "EXPLAIN SELECT 1 FROM history_reads WHERE tenant_id = %s AND reader_id = %s AND id >= %s",

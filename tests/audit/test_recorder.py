@@ -10,11 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit import ledger, recorder
+from audit.calls import ledger, recorder
+from audit.calls.recorder import Failure, Outcome
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
-from audit.recorder import Failure, Outcome
-from tenants.scoping import transaction
+from tenants.scope.transactions import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.database import rows
 from tests.people import Cast, Person

@@ -12,13 +12,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from approvals.erasure import erase_between
-from audit import erasure as audit_erasure
-from audit import ledger, recorder, retention
+from approvals.requests.erasure import erase_between
+from audit.calls import ledger, recorder
 from audit.identifiers import uuid7
-from gateway import erasure
-from tenants import scoping
-from tenants.scoping import transaction
+from audit.retention import erasure as audit_erasure
+from audit.retention import expiry
+from gateway.runs import erasure
+from tenants.scope import transactions
+from tenants.scope.transactions import transaction
 from tests.approvals.requests import held
 from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place, success
@@ -73,7 +74,7 @@ def _partitions() -> set[str]:
 
 
 async def _drop(keep: int) -> list[date]:
-    return await retention.drop_months(keep, erase_between)
+    return await expiry.drop_months(keep, erase_between)
 
 
 # --- payloads --------------------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ async def test_payloads_go_once_they_are_as_old_as_the_tenant_says(tenant: Cast,
     young = await _call(tenant.bob, edge + timedelta(minutes=1))
     others = await _call(other_tenant.alice, edge - timedelta(days=400))
     before = entries_of(tenant)
-    assert await retention.erase_old(erasure.copies) == 2
+    assert await expiry.erase_old(erasure.copies) == 2
     assert _erased(tenant) == set(old)
     assert young in {call["id"] for call in calls_of(tenant) if call["input"] is not None}
     assert _erased(other_tenant) == set() and len(calls_of(other_tenant)) == 1 and others
@@ -95,7 +96,7 @@ async def test_payloads_go_once_they_are_as_old_as_the_tenant_says(tenant: Cast,
     assert [(each["kind"], each["call_id"]) for each in entries[len(before) :]] == [("erased", each) for each in old]
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - edge) < timedelta(minutes=1)
-    assert await retention.erase_old(erasure.copies) == 0
+    assert await expiry.erase_old(erasure.copies) == 0
     assert len(rows("SELECT id FROM erasures WHERE tenant_id = %(t)s", t=tenant.id)) == 1
 
 
@@ -105,7 +106,7 @@ async def test_a_call_that_is_not_final_waits_and_keeps_nothing_else(tenant: Cas
     first = await _call(tenant.alice, edge - timedelta(days=3))
     waiting = await _call(tenant.alice, edge - timedelta(days=2), final=False)
     last = await _call(tenant.alice, edge - timedelta(days=1))
-    assert await retention.erase_old(erasure.copies) == 2
+    assert await expiry.erase_old(erasure.copies) == 2
     assert _erased(tenant) == {first, last}
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - (edge - timedelta(days=2))) < timedelta(seconds=1)
@@ -114,7 +115,7 @@ async def test_a_call_that_is_not_final_waits_and_keeps_nothing_else(tenant: Cas
         assert row is not None
         row = await recorder.start(connection, row)
         await recorder.settle(connection, row, success())
-    assert await retention.erase_old(erasure.copies) == 1
+    assert await expiry.erase_old(erasure.copies) == 1
     assert _erased(tenant) == {first, waiting, last}
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - edge) < timedelta(minutes=1)
@@ -134,12 +135,12 @@ async def test_what_one_run_does_not_manage_the_next_goes_on_with(
     monkeypatch.setattr(audit_erasure, "following", two)
     # Each look at the clock is a batch: then the time is over.
     moments = iter([0.0, 0.0, 99.0, *[100.0] * 9])
-    monkeypatch.setattr(retention, "time", SimpleNamespace(monotonic=lambda: next(moments)))
-    assert await retention.erase_old(erasure.copies, seconds=50) == 2
+    monkeypatch.setattr(expiry, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    assert await expiry.erase_old(erasure.copies, seconds=50) == 2
     assert _erased(tenant) == set(old[:2])
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - (edge - timedelta(hours=4))) < timedelta(seconds=1)
-    assert await retention.erase_old(erasure.copies, seconds=50) == 3
+    assert await expiry.erase_old(erasure.copies, seconds=50) == 3
     assert _erased(tenant) == set(old)
     erasures = rows("SELECT calls FROM erasures WHERE tenant_id = %(t)s ORDER BY id", t=tenant.id)
     assert [row["calls"] for row in erasures] == [2, 2, 1]
@@ -155,7 +156,7 @@ async def test_a_tenant_whose_erasing_fails_holds_up_no_other(tenant: Cast, othe
             raise RuntimeError("one tenant's trouble")
         await erasure.copies(connection, tenant_id, ids)
 
-    assert await retention.erase_old(fails) == 1
+    assert await expiry.erase_old(fails) == 1
     assert (len(_erased(tenant)), len(_erased(other_tenant))) == (0, 1)
     assert _got_to(tenant) is None
     assert rows("SELECT id FROM erasures WHERE tenant_id = %(t)s", t=tenant.id) == []
@@ -166,7 +167,7 @@ async def test_a_longer_retention_brings_nothing_back_and_a_shorter_one_goes_on(
     calls = [await _call(tenant.alice, now - timedelta(days=days)) for days in (30, 20, 10)]
     for days, gone in ((25, 1), (100, 1), (15, 2), (None, 2), (5, 3)):
         _keep(tenant, days)
-        await retention.erase_old(erasure.copies)
+        await expiry.erase_old(erasure.copies)
         assert _erased(tenant) == set(calls[:gone])
 
 
@@ -176,7 +177,7 @@ async def test_nobody_but_the_tidying_says_how_far_it_got(tenant: Cast) -> None:
             async with transaction(tenant.olga.scope) as connection:
                 await connection.execute(statement.encode())
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        await scoping.fetch("UPDATE tenants SET retention_days = 1 RETURNING id", login="system")
+        await transactions.fetch("UPDATE tenants SET retention_days = 1 RETURNING id", login="system")
     with pytest.raises(psycopg.errors.CheckViolation):
         async with transaction(tenant.olga.scope) as connection:
             await connection.execute(b"UPDATE tenants SET retention_days = 0")
@@ -187,7 +188,7 @@ async def test_nobody_but_the_tidying_says_how_far_it_got(tenant: Cast) -> None:
 async def _month(tenant: Cast, month: date) -> AsyncIterator[str]:
     """A past month with its partition, which is empty but for what the test puts there."""
     name = f"tool_calls_{month:%Y_%m}"
-    await scoping.fetch("SELECT make_tool_call_month(%s)", [month], login="system")
+    await transactions.fetch("SELECT make_tool_call_month(%s)", [month], login="system")
     assert name in _partitions()
     yield name
     with _owner() as owner:
@@ -286,19 +287,19 @@ async def test_months_that_are_to_be_kept_stay_and_nobody_else_drops_any(tenant:
         assert month not in await _drop(34) and name in _partitions()
         for keep in (34, 0, -1, None):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                await scoping.fetch("SELECT drop_tool_call_month(%s, %s)", [month, keep], login="system")
+                await transactions.fetch("SELECT drop_tool_call_month(%s, %s)", [month, keep], login="system")
         for far in (datetime.now(UTC).date(), _months_ago(1)):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                await scoping.fetch("SELECT drop_tool_call_month(%s, 1)", [far], login="system")
+                await transactions.fetch("SELECT drop_tool_call_month(%s, 1)", [far], login="system")
         for login in ("default", "operator"):
             for call in ("drop_tool_call_month(%s, 1)", "hold_tool_call_month(%s, 1)", "make_tool_call_month(%s)"):
                 with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    await scoping.fetch(f"SELECT {call}", [month], login=login)  # type: ignore[arg-type]
+                    await transactions.fetch(f"SELECT {call}", [month], login=login)  # type: ignore[arg-type]
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            await scoping.fetch(f"DROP TABLE {name}", login="system")  # type: ignore[arg-type]
+            await transactions.fetch(f"DROP TABLE {name}", login="system")  # type: ignore[arg-type]
         # Nothing goes that is not on record.
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not on record"):
-            await scoping.fetch("SELECT drop_tool_call_month(%s, 33)", [month], login="system")
+            await transactions.fetch("SELECT drop_tool_call_month(%s, 33)", [month], login="system")
         assert name in _partitions() and len(calls_of(tenant)) == 1
 
 
@@ -339,7 +340,7 @@ async def test_a_month_is_made_although_the_default_partition_has_calls_of_it(te
             outside: "tool_calls_default"
         }
         assert calls_of(tenant) == before
-        [again] = await scoping.fetch("SELECT make_tool_call_month(%s) AS made", [month], login="system")
+        [again] = await transactions.fetch("SELECT make_tool_call_month(%s) AS made", [month], login="system")
         assert again["made"] is False
         walled = rows(
             "SELECT relrowsecurity AND relforcerowsecurity AS yes FROM pg_class WHERE relname = %(n)s", n=name

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit import recorder
+from audit.calls import recorder
 from audit.log import merkle, sealing, tiles
-from tenants.scoping import transaction
+from tenants.scope.transactions import transaction
 from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place
 from tests.database import rows

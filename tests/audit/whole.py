@@ -19,16 +19,17 @@ from django.test import override_settings
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
-from approvals import erasure as approvals_erasure
-from audit import erasure, ledger, recorder
+from approvals.requests import erasure as approvals_erasure
+from audit.calls import ledger, recorder
+from audit.calls.recorder import Failure, NewCall, Outcome, Place
 from audit.canonical import sha256_hex
 from audit.checks.findings import Finding, Summary
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
 from audit.identifiers import uuid7
 from audit.log import checkpoints, keys, rotation, sealing
-from audit.recorder import Failure, NewCall, Outcome, Place
-from tenants import jsonb, scoping
+from audit.retention import erasure
+from tenants.scope import jsonb, transactions
 
 Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
@@ -62,7 +63,7 @@ class World:
             try:
                 return await work()
             finally:
-                await scoping.close_pools()
+                await transactions.close_pools()
 
         with self.settings():
             return asyncio.run(through())

@@ -6,11 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.providers import anthropic_wire, gemini_wire, openai_wire
+from gateway.providers.anthropic import requests
+from gateway.providers.gemini import requests as gemini_wire
 from gateway.providers.interface import AssistantMessage, Prompt, SuggestedCall, UserMessage
 from gateway.providers.names import Names
+from gateway.providers.openai import requests as openai_wire
 from tests.bfcl.leaderboard import Call
-from tools import arguments, schema
+from tools.schemas import arguments, schema
 
 # What is wrong with them is wrong in the leaderboard: a value that the function does not list, a parameter that it does
 # not have, one that it requires and the call leaves out, null or text where it wants something else.
@@ -29,7 +31,7 @@ TOLD: dict[str, Callable[[Prompt, Names], list[tuple[str, Any]]]] = {
         for call in openai_wire.body(prompt, names, limit="n", streaming=False)["messages"][1]["tool_calls"]
     ],
     "anthropic": lambda prompt, names: [
-        (block["name"], block["input"]) for block in anthropic_wire.body(prompt, names)["messages"][1]["content"]
+        (block["name"], block["input"]) for block in requests.body(prompt, names)["messages"][1]["content"]
     ],
     "gemini": lambda prompt, names: [
         (part["functionCall"]["name"], part["functionCall"]["args"])

@@ -7,12 +7,15 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.providers import anthropic_wire, gemini_wire, openai_wire
+from gateway.providers.anthropic import requests
+from gateway.providers.gemini import requests as gemini_wire
 from gateway.providers.interface import ClientTool, Prompt, UserMessage
 from gateway.providers.names import Names
+from gateway.providers.openai import requests as openai_wire
 from tests.bfcl.leaderboard import Function
-from tools import definitions, schema
+from tools import definitions
 from tools.interface import Tier, ToolSpec
+from tools.schemas import schema
 
 Told = list[tuple[str, str, dict[str, Any]]]
 ACCEPTED = {
@@ -41,7 +44,7 @@ DEFINE = {
 }
 BODY: dict[str, Callable[[Prompt, Names], dict[str, Any]]] = {
     "openai": lambda prompt, names: openai_wire.body(prompt, names, limit="max_tokens", streaming=False),
-    "anthropic": anthropic_wire.body,
+    "anthropic": requests.body,
     "gemini": gemini_wire.body,
 }
 

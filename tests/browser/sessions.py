@@ -5,7 +5,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
 
 from tenants.models import User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.people import Person
 
 
@@ -16,7 +16,7 @@ def session_of(person: Person) -> str:
             user = User.objects.get(pk=person.principal.user_id)
         session = SessionStore()
         session[SESSION_KEY] = str(user.pk)
-        session[BACKEND_SESSION_KEY] = "tenants.authentication.PasswordBackend"
+        session[BACKEND_SESSION_KEY] = "tenants.login.authentication.PasswordBackend"
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.save()
         return str(session.session_key)

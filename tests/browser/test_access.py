@@ -6,7 +6,7 @@ from playwright.async_api import expect
 
 from audit.history import reads
 from audit.models import ToolCall
-from tenants import scoping
+from tenants.scope import transactions
 from tests.browser.driving import PHONE, Visit, sticking_out, tab_to
 from tests.people import Cast, Person
 from tests.stack import Stack
@@ -17,7 +17,7 @@ LONG = {"q": "words-without-any-space-" * 12, "tool": "save_note"}
 
 def _looked(reader: Person, *people: Person) -> None:
     shown = [ToolCall(tenant_id=person.scope.tenant_id, user_id=person.scope.user_id) for person in people]
-    with scoping.scope(*reader.scope):
+    with transactions.scope(*reader.scope):
         reads.of_calls(reader_id=reader.scope.user_id, calls=shown, action=reads.Action.LIST, via="page", filters=LONG)
 
 

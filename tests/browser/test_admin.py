@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import expect
 
 from tenants.models import ApiKey, User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.browser.driving import Visit
 from tests.people import Cast, make_tenant
 from tests.stack import Stack

@@ -99,7 +99,7 @@ async def test_without_the_socket_the_page_says_so_and_looks_by_itself(
 
 async def test_whoever_is_demoted_sees_the_queue_no_longer(visit: Visit, tenant: Cast, stack: Stack) -> None:
     from tenants.models import Membership
-    from tenants.routing import on_login
+    from tenants.scope.routing import on_login
 
     page = await visit("/approvals/", tenant.carol)
     await live(page)

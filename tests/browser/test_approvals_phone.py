@@ -9,7 +9,7 @@ import pytest
 from django.test import override_settings
 from playwright.async_api import Locator, Page, expect
 
-from approvals import deliveries
+from approvals.notifications import delivery
 from tests.approvals.api import assert_untouched, decide, decision_rows, request_row
 from tests.approvals.outbox import address, happen
 from tests.approvals.requests import held
@@ -117,7 +117,7 @@ async def test_the_link_in_the_mail_leads_through_the_log_in_to_the_request_and_
     other = await asyncio.to_thread(held, cast.bob)
     request = await happen(cast.alice)
     with MailServer() as mail, override_settings(**mail.settings, PUBLIC_URL="https://gate.example"):
-        await deliveries.deliver(cast.id)
+        await delivery.deliver(cast.id)
     [received] = mail.received
     [link] = re.findall(r"https?://\S+", received.message.get_content())
     page = await visit(link.replace("https://gate.example", stack.url), None, size=PHONE)

@@ -8,7 +8,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, expect
 
 from gateway.models import Agent
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.browser.driving import PHONE, Visit, send, sticking_out, tab_to
 from tests.database import rows
 from tests.people import Cast, Person

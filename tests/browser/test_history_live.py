@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
 from tests.browser.driving import PATIENCE_MS, Visit
 from tests.faults.house import PACKAGE
 from tests.faults.remote import Remote

@@ -17,7 +17,7 @@ import redis
 from celery import Celery
 from psycopg.rows import dict_row
 
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
 from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
 from tests.waiting import PATIENCE_SECONDS, until

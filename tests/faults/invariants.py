@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from audit import ledger
+from audit.calls import ledger
 from tests.faults import journal
 from tests.faults.client import Client, Request
 from tests.faults.house import House

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import orjson
 
-from gateway.asgi import application
+from gateway.config.asgi import application
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from gateway.surfaces.app import _surfaces
+from gateway.compat.app import _surfaces
 
 VALUES = {"uuid": str(uuid.UUID(int=7)), "str": "x", "path": "x", "slug": "x", "int": "7"}
 _CONVERTED = re.compile(r"<(?:(?P<converter>\w+):)?\w+>")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gateway import runs
+from gateway.runs import lifecycle
 from tests.approvals.admin import operator
 from tests.browser.sessions import session_of
 from tests.fuzz import caller, routes, shapes
@@ -169,7 +169,7 @@ async def fuzzer(template: str, olga: Person) -> AsyncIterator[Fuzzer]:
         cookies = f"csrftoken={'x' * 32}; sessionid={session}"
         headers = {"x-csrftoken": b"x" * 32, "cookie": cookies.encode()}
     yield Fuzzer(template, headers)
-    await runs.let_go()
+    await lifecycle.let_go()
 
 
 @pytest.mark.parametrize("template", ROUTES)

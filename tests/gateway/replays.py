@@ -9,9 +9,9 @@ import psycopg
 from django.conf import settings
 
 from audit.log import sealing
-from gateway.providers import openai_wire
-from gateway.replay import Replayed, replay
-from tenants import scoping
+from gateway.providers.openai import requests
+from gateway.runs.replay.driver import Replayed, replay
+from tenants.scope import transactions
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
@@ -31,7 +31,7 @@ def replayed(run_id: str) -> Replayed:
         try:
             return await replay(uuid.UUID(run_id))
         finally:
-            await scoping.close_pools()
+            await transactions.close_pools()
 
     return asyncio.run(alone())
 
@@ -44,7 +44,7 @@ def seal() -> None:
             while (await sealing.seal()).busy:
                 pass
         finally:
-            await scoping.close_pools()
+            await transactions.close_pools()
 
     asyncio.run(alone())
 
@@ -99,6 +99,4 @@ def tamper(table: str, statement: str, *values: object) -> None:
 
 def wire(prompt: Any) -> Any:
     """The body that an OpenAI-compatible provider would be sent."""
-    return json.loads(
-        json.dumps(openai_wire.body(prompt, openai_wire.names(prompt), limit="max_tokens", streaming=False))
-    )
+    return json.loads(json.dumps(requests.body(prompt, requests.names(prompt), limit="max_tokens", streaming=False)))

@@ -4,7 +4,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.view import RunView, TurnView
+from gateway.runs.view import RunView, TurnView
 
 Row = dict[str, Any]
 

@@ -13,9 +13,9 @@ import httpx
 import psycopg
 import pytest
 
-from gateway.backup import programs
-from gateway.backup.errors import BackupRefused
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
+from gateway.operations.backup import programs
+from gateway.operations.backup.errors import BackupRefused
 from tests.faults.house import House
 from tests.stack import Stack
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway import events
-from gateway.events import END, START, Event, position
-from gateway.view import RunView, TurnView, attempt_of
+from gateway.runs.view import RunView, TurnView, attempt_of
+from gateway.runs.watching import events
+from gateway.runs.watching.events import END, START, Event, position
 from tests.gateway.run_rows import call_row, held_row, run_row, turn, view
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

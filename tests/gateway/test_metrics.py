@@ -13,7 +13,7 @@ from django.test import RequestFactory
 from audit.log import keys
 from audit.log.errors import WrongSigningKey
 from audit.log.notes import Signer
-from gateway import metrics, sealer
+from gateway.operations import metrics, sealing
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant
@@ -47,7 +47,7 @@ async def test_what_waits_is_counted_and_aged_until_it_is_sealed(people: Cast) -
     [age] = rows("SELECT extract(epoch FROM clock_timestamp() - min(created_at))::float8 AS age FROM ledger_entries")
     assert (waiting["unsealed_entries"], waiting["log_size"]) == (6, 0)
     assert 0 < waiting["unsealed_age_seconds"] <= age["age"]
-    assert await sealer.seal() is not None
+    assert await sealing.seal() is not None
     assert await _figures() == {"unsealed_entries": 0, "unsealed_age_seconds": 0, "log_size": 6, "sealing_refused": 0}
 
 
@@ -55,17 +55,17 @@ async def test_an_alarm_is_shown_until_sealing_goes_on_and_names_its_reason_in_t
     people: Cast, caplog: pytest.LogCaptureFixture
 ) -> None:
     await logs.write_calls(people.alice)
-    await sealer.seal()
+    await sealing.seal()
     own = keys.private_path().read_text()
     keys.private_path().write_text(Signer.generate(logs.verifiers()[0].name).to_text())
     with pytest.raises(WrongSigningKey) as refusal:
         await logs.seal()
-    assert await sealer.seal() is None
+    assert await sealing.seal() is None
     assert (await _figures())["sealing_refused"] == 1
     [record] = [each for each in caplog.records if each.message == "sealing refused"]
     assert vars(record)["reason"] == str(refusal.value)
     keys.private_path().write_text(own)
-    await sealer.seal()
+    await sealing.seal()
     assert (await _figures())["sealing_refused"] == 0
 
 
@@ -74,24 +74,24 @@ async def test_a_key_file_that_is_not_there_is_an_alarm_too(
 ) -> None:
     monkeypatch.setenv("TOOLGATE_LEDGER_KEY_FILE", "/nowhere/key")
     await logs.write_calls(people.alice)
-    assert await sealer.seal() is None
+    assert await sealing.seal() is None
     [record] = [each for each in caplog.records if each.message == "sealing refused"]
     assert vars(record)["reason"].startswith("TOOLGATE_LEDGER_KEY_FILE names /nowhere/key, which cannot be read")
     assert (await _figures())["sealing_refused"] == 1
     monkeypatch.delenv("TOOLGATE_LEDGER_KEY_FILE")
-    assert await sealer.seal() is not None
+    assert await sealing.seal() is not None
     assert (await _figures())["sealing_refused"] == 0
 
 
 async def test_what_cannot_be_measured_is_not_a_number(people: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     await logs.write_calls(people.alice)
-    await sealer.seal()
+    await sealing.seal()
     nowhere = f"127.0.0.1:{free_port()}"
     away = settings.DATABASE_URLS | {"system": f"postgresql://x:x@{nowhere}/x"}
-    from tenants import scoping
-    from tools import redis
+    from tenants.scope import transactions
+    from tools.network import redis
 
-    await scoping.close_pools()
+    await transactions.close_pools()
     await redis.close()
     monkeypatch.setattr(settings, "DATABASE_URLS", away)
     monkeypatch.setattr(settings, "REDIS_URL", f"redis://{nowhere}/0")
@@ -119,11 +119,11 @@ def test_the_alerts_of_the_documents_ask_for_figures_that_exist() -> None:
 
 
 async def _figures_alone() -> dict[str, float]:
-    from tenants import scoping
-    from tools import redis
+    from tenants.scope import transactions
+    from tools.network import redis
 
     try:
         return await _figures()
     finally:
         await redis.close()
-        await scoping.close_pools()
+        await transactions.close_pools()

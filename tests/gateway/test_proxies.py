@@ -7,7 +7,7 @@ import httpx
 import pytest
 from django.test import RequestFactory
 
-from gateway import proxies
+from gateway.server import proxies
 from tests.people import PASSWORD, make_tenant
 from tests.stack import Stack
 

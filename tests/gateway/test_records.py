@@ -7,17 +7,17 @@ from typing import Any
 import psycopg
 import pytest
 
-from gateway import chats, records
-from gateway.chats import ChatRequest
 from gateway.providers.interface import Answer
-from tenants.scoping import transaction
+from gateway.runs import preparation, repository
+from gateway.runs.preparation import ChatRequest
+from tenants.scope.transactions import transaction
 from tests.database import rows
 from tests.people import Cast, Person
 
 Row = dict[str, Any]
 OPEN, FINAL = ["queued", "in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
-TURN = records.turn_values(uuid.UUID(int=1), 100, Answer("Hello."), 5)
-END = records.end_values("completed", "Hello.")
+TURN = repository.turn_values(uuid.UUID(int=1), 100, Answer("Hello."), 5)
+END = repository.end_values("completed", "Hello.")
 
 
 async def _run(person: Person, status: str = "in_progress", **columns: Any) -> Row:
@@ -29,7 +29,7 @@ async def _run(person: Person, status: str = "in_progress", **columns: Any) -> R
         "idempotency_key": None, "request_hash": None, "content": "hello", "title": "hello", "surface": "",
     }  # fmt: skip
     async with transaction(person.scope) as connection:
-        await records.begin(connection, values, new_conversation=True)
+        await repository.begin(connection, values, new_conversation=True)
         for name, value in (columns | {"status": status}).items():
             await connection.execute(f"UPDATE runs SET {name} = %s WHERE id = %s".encode(), [value, run_id])
     return row_of(run_id)
@@ -46,14 +46,14 @@ def _turn() -> Row:
 async def _move(person: Person, name: str, run: Row) -> Row | None:
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
-            return await records.commit_turn(connection, run, _turn())
+            return await repository.commit_turn(connection, run, _turn())
         if name == "commit_last_turn":
-            return await records.commit_last_turn(connection, run, _turn(), END)
+            return await repository.commit_last_turn(connection, run, _turn(), END)
         if name == "finish":
-            return await records.finish(connection, run, END)
+            return await repository.finish(connection, run, END)
         if name == "take_over":
-            return await records.take_over(connection, run["id"], 15)
-        return await records.cancel(connection, run["id"], person.scope.user_id)
+            return await repository.take_over(connection, run["id"], 15)
+        return await repository.cancel(connection, run["id"], person.scope.user_id)
 
 
 MOVES = ["commit_turn", "commit_last_turn", "finish", "take_over", "cancel"]
@@ -92,7 +92,7 @@ async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cas
 async def test_an_old_fence_changes_nothing(tenant: Cast, move: str) -> None:
     late = await _run(tenant.alice, lease_until="2001-01-01T00:00:00Z")
     async with transaction(tenant.alice.scope) as connection:
-        taken = await records.take_over(connection, late["id"], 15)
+        taken = await repository.take_over(connection, late["id"], 15)
     assert taken is not None
     assert taken["fence"] == late["fence"] + 1
     before = row_of(late["id"])
@@ -105,7 +105,7 @@ async def test_a_run_that_is_held_is_not_taken_over_and_one_that_is_let_go_is_at
     run = await _run(tenant.alice)
     assert await _move(tenant.alice, "take_over", run) is None
     async with transaction(tenant.alice.scope) as connection:
-        await records.release(connection, run)
+        await repository.release(connection, run)
     assert await _move(tenant.alice, "take_over", run) is not None
 
 
@@ -132,7 +132,7 @@ async def test_a_conversation_has_one_open_run_at_the_most(tenant: Cast) -> None
 
 
 async def _run_in(person: Person, conversation: uuid.UUID) -> None:
-    await chats.open(person.scope, ChatRequest("again", conversation))
+    await preparation.open(person.scope, ChatRequest("again", conversation))
 
 
 async def test_a_turn_is_written_once(tenant: Cast) -> None:

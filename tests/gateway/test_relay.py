@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway import relay as relays
-from gateway.relay import INTEREST, Relay
-from gateway.view import RunView, TurnView
-from tools import hints, redis
+from gateway.runs.view import RunView, TurnView
+from gateway.runs.watching import relay as relays
+from gateway.runs.watching.relay import INTEREST, Relay
+from tools.invocation import wakeups
+from tools.network import redis
 
 
 def _row(run_id: uuid.UUID, turns: int = 0, fence: int = 1, status: str = "in_progress") -> dict[str, Any]:
@@ -29,7 +30,7 @@ class _Wire:
         self.lose = 0
 
     async def carry(self) -> None:
-        async for channel, data in hints.listen(INTEREST, self.follower.channel):
+        async for channel, data in wakeups.listen(INTEREST, self.follower.channel):
             if channel == INTEREST and data is not None:
                 self.announced.append(orjson.loads(data))
                 self.driver.heed(data)

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.audit_commands.replay import handle, told
 from gateway.models import Agent
+from gateway.operations.audit_commands.replay import handle, told
 from gateway.providers.interface import ToolMessage
-from gateway.recordings import NoSuchRun
-from tenants.routing import on_login
+from gateway.runs.replay.recording import NoSuchRun
+from tenants.scope.routing import on_login
 from tests.approvals.api import decide
 from tests.database import rows
 from tests.gateway.replays import ended, everything, intact, replayed, run_of, tamper, until, wire

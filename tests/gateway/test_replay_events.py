@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from gateway.audit_commands import replay as command
+from gateway.operations.audit_commands import replay as command
 from tests.database import rows
 from tests.people import Cast
 from tests.stack import Stack

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.audit_commands.replay import handle
+from gateway.operations.audit_commands.replay import handle
 from tests.approvals.api import decide
 from tests.database import rows
 from tests.gateway.replays import ended, intact, replayed, seal, tamper, wheres

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from gateway.timescale import Timescale
+from gateway.web.timescale import Timescale
 
 BEGIN = datetime(2027, 1, 15, 9, 30, tzinfo=UTC)
 

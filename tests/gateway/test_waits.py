@@ -3,18 +3,19 @@
 import asyncio
 import uuid
 
-from gateway import runs
-from gateway.chats import ChatRequest
-from gateway.waits import waits
+from gateway.runs import lifecycle
+from gateway.runs.preparation import ChatRequest
+from gateway.runs.watching.wakeups import waits
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
-from tools import hints, redis
+from tools.invocation import wakeups
+from tools.network import redis
 
 
 async def _woken_by_a_hint(run_id: uuid.UUID, woken: asyncio.Event) -> None:
     # Nobody hears what is said before the subscription stands.
     while not woken.is_set():
-        await hints.publish(run_id)
+        await wakeups.publish(run_id)
         await asyncio.sleep(0.01)
 
 
@@ -34,8 +35,8 @@ async def test_only_the_runs_own_waiters_are_woken() -> None:
 
 
 async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
-    view = await runs.begin(tenant.alice.principal, ChatRequest("hello"))
-    await runs.until_rest(tenant.alice.scope, view)
+    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello"))
+    await lifecycle.until_rest(tenant.alice.scope, view)
     async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as woken:
             await woken.wait()
@@ -59,5 +60,5 @@ async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None
 
 
 async def _listen() -> None:
-    async for _ in hints.listen():
+    async for _ in wakeups.listen():
         pass

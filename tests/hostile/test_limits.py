@@ -19,8 +19,8 @@ from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import ROOT, Stack, free_port
 from tests.waiting import PATIENCE_SECONDS, until
-from tools import gates, policy
-from tools.gates import Caller, Candidate
+from tools.gates import policy, tool_gates
+from tools.gates.tool_gates import Caller, Candidate
 from tools.registry import registry
 
 NOTE = json.dumps({"title": "a", "content": "b"})
@@ -151,7 +151,7 @@ async def test_without_a_count_reading_goes_on_and_changing_is_refused(tenant: C
     caller = Caller(*tenant.alice.scope)
     with away() as url, override_settings(CACHES=_cache(url)):  # type: ignore[operator]
         answers = {
-            name: await gates.rate_limit(Candidate(name, registry().get(name), {}, None, 0), rights, caller)
+            name: await tool_gates.rate_limit(Candidate(name, registry().get(name), {}, None, 0), rights, caller)
             for name in ("web_search", "list_tasks", "save_note", "add_task")
         }
     assert {name: (answer.ok, answer.code) for name, answer in answers.items()} == {

@@ -12,18 +12,18 @@ import psycopg
 import pytest
 import redis
 
-from gateway import sweeper
 from gateway.models import Agent
-from tenants import scoping
+from gateway.operations import sweeper
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
 from tests.api.sse import Event, live, parse
 from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS, until
-from tools import redis as shared_redis
 from tools.models import Grant, ToolSetting
+from tools.network import redis as shared_redis
 
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hi Bob"}'
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
@@ -338,7 +338,7 @@ def _flush() -> None:
 async def _swept() -> None:
     await sweeper.sweep()
     await shared_redis.close()
-    await scoping.close_pools()
+    await transactions.close_pools()
 
 
 def _overdue(approval: str) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
 from tests.mutations.catalogue import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.history import access_pages, reads
 from audit.models import ToolCall
-from tenants import scoping
+from tenants.scope import transactions
 from tests.audit.calls import INPUT
 from tests.browser.sessions import session_of
 from tests.database import rows
@@ -39,7 +39,7 @@ def _posted(person: Person, path: str, **form: str) -> HttpResponse:
         try:
             return await client.post(path, form)
         finally:
-            await scoping.close_pools()
+            await transactions.close_pools()
 
     return asyncio.run(sent())
 
@@ -53,7 +53,7 @@ def _page(person: Person, path: str = PATH, /, **query: str) -> str:
 def _looked(reader: Person, *people: Person, **more: Any) -> None:
     shown = [ToolCall(tenant_id=person.scope.tenant_id, user_id=person.scope.user_id) for person in people]
     values: dict[str, Any] = {"action": "list", "via": "page", **more}
-    with scoping.scope(*reader.scope):
+    with transactions.scope(*reader.scope):
         reads.of_calls(reader_id=reader.scope.user_id, calls=shown, **values)
 
 
@@ -79,7 +79,7 @@ def test_auditors_and_owners_read_who_looked_at_whose_calls(tenant: Cast, other_
 def test_members_read_who_looked_at_theirs_and_nothing_of_others(tenant: Cast) -> None:
     _looked(tenant.dana, tenant.alice, filters={"q": "about-alice"})
     _looked(tenant.dana, tenant.bob, filters={"q": "about-bob"})
-    with scoping.scope(*tenant.dana.scope):
+    with transactions.scope(*tenant.dana.scope):
         reads.record(
             reader_id=tenant.dana.scope.user_id, shown={(tenant.id, None): 0}, action="export", via="api",
             filters={"q": "about-all"},

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from approvals.pages import PAGE
+from approvals.web.pages import PAGE
 from audit.identifiers import uuid7
 from tests.approvals.api import decide, overdue, request_row
 from tests.approvals.requests import EDITED, INPUT, held

@@ -12,7 +12,7 @@ from django.conf import settings
 from audit.history import charts, drawing
 from audit.history.charts import Counts
 from audit.templatetags.history_tags import share, slowest
-from tenants import scoping
+from tenants.scope import transactions
 from tests.database import rows
 from tests.pages.call_rows import signed_in
 from tests.pages.test_history import queries_of
@@ -39,7 +39,7 @@ def counted(tenant: Cast, user_id: uuid.UUID | None, *, back: timedelta = timede
 
 def own(person: Person, of: str) -> charts.Charts:
     """The person's own counts, as their page reads them."""
-    with scoping.scope(*person.scope):
+    with transactions.scope(*person.scope):
         return charts.counted(tenant_id=person.scope.tenant_id, user_id=person.scope.user_id, of=of)
 
 

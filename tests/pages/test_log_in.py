@@ -10,7 +10,7 @@ from django.test import Client, override_settings
 from redis.exceptions import ConnectionError as RedisAway
 
 from tenants.models import Membership
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.admin import operator
 from tests.browser.sessions import session_of
 from tests.people import PASSWORD, Cast, make_tenant, window_lasts

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from gateway.asgi import application
+from gateway.config.asgi import application
 
 ROUTES = ["/v1/models", "/v1/nowhere", "/healthz", "/accounts/login/", "/api/v1/tools/"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.compat.serving import MAX_BODY_BYTES
 from gateway.models import Agent
-from gateway.surfaces.serving import MAX_BODY_BYTES
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.hostile.upstream import Upstream, call_delta, completion, streamed
 from tests.people import Cast, Person

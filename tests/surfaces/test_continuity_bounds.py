@@ -8,7 +8,8 @@ import openai
 import psycopg
 import pytest
 
-from gateway import prompts, sweeper
+from gateway.operations import sweeper
+from gateway.runs.prompting import messages as prompts
 from tests.database import rows
 from tests.hostile.upstream import Reply, Script, Upstream, completion
 from tests.people import Cast, Person

@@ -7,7 +7,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 
-from gateway.providers.demo import LABEL
+from gateway.providers.demo.provider import LABEL
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack

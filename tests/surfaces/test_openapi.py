@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.surfaces import chat_completions, messages_request, responses
+from gateway.compat.chat_completions import api
+from gateway.compat.messages import request
+from gateway.compat.responses import api as responses
 from tests.api.documents import assert_documented, document, named, problems_of
 from tests.people import Cast, Person
 from tests.stack import Stack
@@ -43,12 +45,12 @@ def properties(component: str) -> set[str]:
 
 
 def test_the_request_fields_are_those_that_are_read() -> None:
-    chat = chat_completions
+    chat = api
     checked = (*chat._OURS, *chat._TEXTS, *chat._OBJECTS, *chat._BOOLEANS, *chat._NUMBERS)
     assert properties("ChatCompletionRequest") == set(checked)
     assert properties("ResponseRequest") == {*responses._OURS, *responses._TEXTS}
-    assert properties("MessageRequest") == set(messages_request._OURS)
-    assert properties("MessageCountRequest") == set(messages_request._OURS) - {"max_tokens"}
+    assert properties("MessageRequest") == set(request._OURS)
+    assert properties("MessageCountRequest") == set(request._OURS) - {"max_tokens"}
 
 
 def test_every_address_under_v1_is_documented_and_answers(stack: Stack, tenant: Cast) -> None:

@@ -12,7 +12,7 @@ import openai
 import psycopg
 import pytest
 
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, streamed
 from tests.people import Cast, Person

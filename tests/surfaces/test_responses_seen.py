@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from audit.canonical import sha256_hex
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion
 from tests.people import Cast, Person

@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from gateway.models import Agent
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.hostile.upstream import Reply, Upstream, completion, failing, streamed
 from tests.people import Cast, Person

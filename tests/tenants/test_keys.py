@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from tenants import keys
 from tenants.models import ApiKey, Membership, User
-from tenants.routing import on_login
+from tenants.people import keys
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN
 from tests.people import Cast, Person

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from gateway import environment
+from gateway.process import environment
 from tests.stack import Stack
 
 

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from gateway.embedded.services import EmbeddedServices
-from tenants.roles import GROUPS, SetupRefused, setup
+from gateway.embedded.services.together import EmbeddedServices
+from tenants.scope.roles import GROUPS, SetupRefused, setup
 
 
 class Cluster:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from django.urls import URLPattern, URLResolver
 
-from gateway.urls import urlpatterns
+from gateway.config.urls import urlpatterns
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN
 from tests.people import PASSWORD, Cast, Person, make_tenant
@@ -113,7 +113,7 @@ def test_a_body_cannot_name_another_tenants_or_users_conversation(
 
 def test_a_body_cannot_name_another_tenants_agent(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
     from gateway.models import Agent
-    from tenants.routing import on_login
+    from tenants.scope.routing import on_login
 
     with on_login("operator"):
         Agent.objects.create(tenant_id=other_tenant.id, slug="theirs", name="Theirs", tools="all")

@@ -9,7 +9,8 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from tenants import logins, secrets
+from tenants.people import encryption
+from tenants.scope import logins
 from tests.test_environment import ROOT, read, refusal
 
 HEX = "0123456789abcdef" * 4
@@ -22,35 +23,35 @@ def keys(*given: str) -> override_settings:
 
 
 def test_what_was_encrypted_comes_back_and_shows_nothing() -> None:
-    token = secrets.encrypt(WORDS)
-    assert secrets.decrypt(token) == WORDS
+    token = encryption.encrypt(WORDS)
+    assert encryption.decrypt(token) == WORDS
     assert token.isascii() and "geheim" not in token
-    assert secrets.encrypt(WORDS) != token
+    assert encryption.encrypt(WORDS) != token
 
 
 @pytest.mark.parametrize("key", [HEX, HEX.upper(), BASE64, BASE64.rstrip("=")])
 def test_each_form_of_a_key_encrypts(key: str) -> None:
     with keys(key):
-        assert secrets.decrypt(secrets.encrypt(WORDS)) == WORDS
+        assert encryption.decrypt(encryption.encrypt(WORDS)) == WORDS
 
 
 def test_a_new_key_in_front_encrypts_and_the_old_one_still_decrypts() -> None:
     with keys(HEX):
-        old = secrets.encrypt(WORDS)
+        old = encryption.encrypt(WORDS)
     with keys(BASE64, HEX):
-        new = secrets.encrypt(WORDS)
-        assert secrets.decrypt(old) == secrets.decrypt(new) == WORDS
+        new = encryption.encrypt(WORDS)
+        assert encryption.decrypt(old) == encryption.decrypt(new) == WORDS
     with keys(BASE64):
-        assert secrets.decrypt(new) == WORDS
-        with pytest.raises(secrets.Undecipherable) as caught:
-            secrets.decrypt(old)
+        assert encryption.decrypt(new) == WORDS
+        with pytest.raises(encryption.Undecipherable) as caught:
+            encryption.decrypt(old)
     assert not any(part in str(caught.value) for part in (HEX, BASE64, old))
 
 
 @pytest.mark.parametrize("token", ["", "no token", "gAAAAA", "ü"])
 def test_what_was_never_encrypted_is_not_decrypted(token: str) -> None:
-    with pytest.raises(secrets.Undecipherable):
-        secrets.decrypt(token)
+    with pytest.raises(encryption.Undecipherable):
+        encryption.decrypt(token)
 
 
 @pytest.mark.parametrize("wrong", ["short", HEX + "00", BASE64 + "AAAA", "ü" * 43, HEX[:-1] + "g"])
@@ -78,13 +79,13 @@ def test_a_data_directory_of_an_earlier_version_gains_a_key_and_keeps_its_secret
     (tmp_path / "generated.json").write_text(json.dumps(old))
     found = logins.generated_secrets(tmp_path)
     assert {name: found[name] for name in old} == old
-    secrets.check_keys([found["encryption_key"]])
+    encryption.check_keys([found["encryption_key"]])
     assert logins.generated_secrets(tmp_path) == found
     assert [file.name for file in tmp_path.iterdir()] == ["generated.json"]
 
 
 def test_processes_that_start_at_once_agree_on_the_secrets(tmp_path: Path) -> None:
-    make = f"from pathlib import Path; from tenants.logins import *; print(generated_secrets(Path({str(tmp_path)!r})))"
+    make = f"from pathlib import Path; from tenants.scope.logins import *; print(generated_secrets(Path({str(tmp_path)!r})))"
     started = [
         subprocess.Popen([sys.executable, "-c", make], cwd=ROOT, env=os.environ, stdout=subprocess.PIPE)
         for _ in range(8)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tenants.models import Membership, User
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.people import PASSWORD, Cast, make_tenant, window_lasts
 from tests.stack import Stack, somewhere_else

@@ -9,18 +9,18 @@ import pytest
 from django.db import connections
 from django.db import transaction as django_transaction
 
-from audit import recorder
+from audit.calls import recorder
 from audit.models import LedgerEntry, ToolCall
 from gateway.models import Agent, Conversation, Message, Run, Turn
-from tenants import scoping
 from tenants.models import ApiKey, Membership, Tenant, User
-from tenants.scoping import Scope, transaction
+from tenants.scope import transactions
+from tenants.scope.transactions import Scope, transaction
 from tests.api import sse
 from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
-from tools import execution
+from tools.invocation import execution
 from tools.models import Grant, Note, Task, ToolSetting
 
 TABLES = ["agents", "api_keys", "conversations", "grants", "ledger_entries", "memberships", "messages", "notes", "runs",
@@ -43,7 +43,7 @@ async def _counts(scope: Scope) -> dict[str, int]:
 async def test_no_tenant_set_is_no_rows(stack: Stack, tenant: Cast) -> None:
     await asyncio.to_thread(stack.chat, tenant.alice, WORK)
     for table in TABLES:
-        assert await scoping.fetch(f"SELECT * FROM {table}") == []  # type: ignore[arg-type]
+        assert await transactions.fetch(f"SELECT * FROM {table}") == []  # type: ignore[arg-type]
 
 
 def test_no_tenant_set_is_no_rows_for_the_orm_either(stack: Stack, tenant: Cast) -> None:
@@ -55,7 +55,7 @@ def test_no_tenant_set_is_no_rows_for_the_orm_either(stack: Stack, tenant: Cast)
 @pytest.mark.parametrize("value", ["", "not-a-uuid", "00000000-0000-0000-0000-000000000000", "' OR true --"])
 async def test_a_setting_that_names_no_tenant_shows_nothing(stack: Stack, tenant: Cast, value: str) -> None:
     await asyncio.to_thread(stack.chat, tenant.alice, WORK)
-    pool = await scoping.pool()
+    pool = await transactions.pool()
     async with pool.connection() as connection, connection.transaction():
         await connection.execute("SELECT set_config('toolgate.tenant', %s, true)", [value])
         for table in TABLES:
@@ -82,7 +82,7 @@ async def test_each_tenant_sees_its_own_and_nothing_else(stack: Stack, tenant: C
 def test_the_orm_within_a_scope_sees_the_same(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
     for person in (tenant.alice, other_tenant.alice):
         stack.chat(person, WORK)
-    with scoping.scope(*tenant.alice.scope):
+    with transactions.scope(*tenant.alice.scope):
         for model in (Note, Task, Conversation, Run):
             assert {row.tenant_id for row in model.objects.all()} == {tenant.id}
         assert {row.tenant_id for row in ToolCall.objects.all()} == {tenant.id}
@@ -149,7 +149,7 @@ class _Oops(Exception):
 
 async def _is_clean() -> None:
     """Every connection of the pool sees no tenant."""
-    pool = await scoping.pool()
+    pool = await transactions.pool()
     async with asyncio.TaskGroup() as group:
         together = asyncio.Barrier(pool.get_stats()["pool_size"])
 
@@ -234,7 +234,7 @@ async def test_side_by_side_transactions_of_two_tenants_do_not_mix(tenant: Cast,
 @pytest.mark.parametrize("fails", [False, True])
 def test_nothing_is_left_on_djangos_connection(tenant: Cast, fails: bool) -> None:
     try:
-        with scoping.scope(*tenant.alice.scope):
+        with transactions.scope(*tenant.alice.scope):
             assert Membership.objects.count() == 5
             if fails:
                 raise _Oops

@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from audit.canonical import canonical
-from tools.arguments import MAX_BYTES, MAX_DEPTH, parse
 from tools.errors import ToolValidationError
+from tools.schemas.arguments import MAX_BYTES, MAX_DEPTH, parse
 
 
 def refusal(raw):

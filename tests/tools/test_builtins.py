@@ -10,7 +10,7 @@ from tools.builtin.save_note import SaveNote
 from tools.errors import ToolPermissionDenied, ToolValidationError
 from tools.interface import Artifact, Tier
 from tools.registry import registry
-from tools.schema import check
+from tools.schemas.schema import check
 from tools.stores import due_moment
 
 ID = uuid.UUID("12345678-1234-4234-8234-123456789abc")

@@ -5,7 +5,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from tools.cache import TenantCache
+from tools.network.cache import TenantCache
 
 TENANT = uuid.UUID(int=1)
 OTHER = uuid.UUID(int=2)
@@ -53,7 +53,7 @@ async def test_bytes_that_are_not_json_are_a_miss():
 
 @pytest.mark.parametrize("redis", [FakeRedis(RedisConnectionError()), FakeRedis(OSError()), FakeRedis(hangs=True)])
 async def test_a_redis_that_is_away_or_hangs_is_a_miss(redis, monkeypatch):
-    monkeypatch.setattr("tools.cache._SECONDS", 0.01)
+    monkeypatch.setattr("tools.network.cache._SECONDS", 0.01)
     cache = TenantCache(redis, TENANT)
     assert await cache.set("k", 1, 300) is None
     assert await cache.get("k") is None

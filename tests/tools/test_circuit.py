@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisAway
 
-from audit import recorder
-from tenants.scoping import transaction
+from audit.calls import recorder
+from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast, Person
-from tools import circuit, execution, redis
-from tools.circuit import FAILURES, OPEN_SECONDS, Circuits
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolResult
+from tools.invocation import circuit, execution
+from tools.invocation.circuit import FAILURES, OPEN_SECONDS, Circuits
+from tools.network import redis
 
 ONE, OTHER = uuid.uuid4(), uuid.uuid4()
 

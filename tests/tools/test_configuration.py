@@ -9,7 +9,7 @@ from tools.configuration import InvalidSettings, Values
 from tools.errors import ToolExecutionError
 from tools.interface import Setting
 from tools.registry import Registry
-from tools.schema import InvalidToolDeclaration
+from tools.schemas.schema import InvalidToolDeclaration
 
 URL = Setting("CRM_URL", "where the CRM is")
 TOKEN = Setting("CRM_TOKEN", "the token", secret=True)

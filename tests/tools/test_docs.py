@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.tools.context import context
 from tools import builtin, registry
 from tools.errors import ToolValidationError
-from tools.schema import InvalidToolDeclaration, check
+from tools.schemas.schema import InvalidToolDeclaration, check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 

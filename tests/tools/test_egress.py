@@ -8,8 +8,8 @@ from aiohttp import web
 from django.test import override_settings
 
 from tests.waiting import PATIENCE_SECONDS
-from tools import egress
-from tools.egress import EgressRefused, Unanswered, check
+from tools.network import egress
+from tools.network.egress import EgressRefused, Unanswered, check
 
 # Two places that a test can reach: one that the operator allowed, and one that is private.
 OUTSIDE, INSIDE = "127.0.0.2", "127.0.0.1"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools import backtracking, linear
-from tools.patterns import UnsafePattern, compiled, matches
-from tools.undecidable import Undecidable
+from tools.schemas import backtracking, linear
+from tools.schemas.patterns import UnsafePattern, compiled, matches
+from tools.schemas.undecidable import Undecidable
 
 # As long as any text that reaches a pattern.
 LONG = 1024 * 1024

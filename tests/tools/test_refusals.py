@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from approvals import gates as approval_gates
-from approvals.rules import Effort
+from approvals.requests import gates as approval_gates
+from approvals.rules.evaluation import Effort
 from audit.canonical import sha256_hex
 from tests.approvals.test_gates import request
 from tests.approvals.test_rules import a_rule
-from tools import gates, policy, ratelimit
-from tools.gates import Answer, Caller, Candidate
+from tools.gates import policy, ratelimit, tool_gates
+from tools.gates.policy import Policy, Setting
+from tools.gates.tool_gates import Answer, Caller, Candidate
 from tools.interface import Tier
-from tools.policy import Policy, Setting
 from tools.registry import registry
 
 TOOL = registry().get("send_email")
@@ -36,34 +36,34 @@ MEMBERS = "The operator can make them a member again (members in /admin/)."
 
 CASES: dict[str, tuple[Any, Policy, str, str, str, str]] = {
     "the operator's list": (
-        gates.allowlist, replace(OPEN, operator_tools=frozenset({"save_note"})), "not_allowed",
+        tool_gates.allowlist, replace(OPEN, operator_tools=frozenset({"save_note"})), "not_allowed",
         "'send_email' is not among the tools that the operator of this Toolgate allows.",
         OPERATOR_LIST, "not on the operator's allowlist",
     ),
     "the tenant's settings": (
-        gates.allowlist, replace(OPEN, settings={"send_email": Setting(enabled=False)}), "not_allowed",
+        tool_gates.allowlist, replace(OPEN, settings={"send_email": Setting(enabled=False)}), "not_allowed",
         "'send_email' is switched off for this tenant.", SETTINGS, "switched off by the tenant",
     ),
     "the agent's tools": (
-        gates.allowlist, replace(OPEN, agent_tools=frozenset({"save_note"})), "not_allowed",
+        tool_gates.allowlist, replace(OPEN, agent_tools=frozenset({"save_note"})), "not_allowed",
         "'send_email' is not among the tools of the agent helper.", AGENT_TOOLS, "not among the agent's tools",
     ),
     "no member": (
-        gates.permission, replace(OPEN, role=None), "permission_denied",
+        tool_gates.permission, replace(OPEN, role=None), "permission_denied",
         "The user is not a member of this tenant any more, so send_email may not be used.",
         MEMBERS, "the user is no longer a member of the tenant",
     ),
     "a grant that denies": (
-        gates.permission, replace(OPEN, grants=(("send_email", "deny"),)), "permission_denied",
+        tool_gates.permission, replace(OPEN, grants=(("send_email", "deny"),)), "permission_denied",
         "A grant of this tenant denies send_email to the user.", DENYING_GRANT, "a grant denies it",
     ),
     "the agent's max tier": (
-        gates.permission, replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)), "permission_denied",
+        tool_gates.permission, replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)), "permission_denied",
         "send_email has the tier elevated, and the agent helper may use workspace at most; no grant reaches beyond "
         "that.", AGENT_TIER, "elevated is above what the agent may use, workspace",
     ),
     "the role's ceiling": (
-        gates.permission, replace(OPEN, ceiling=Tier.SYSTEM), "permission_denied",
+        tool_gates.permission, replace(OPEN, ceiling=Tier.SYSTEM), "permission_denied",
         "send_email has the tier elevated, and the role member may use system at most.",
         GRANT, "elevated is above the ceiling of the role member, system",
     ),
@@ -88,19 +88,19 @@ def test_a_refusal_says_what_refused_and_who_can_change_it(cause: str) -> None:
 
 
 def test_nobody_is_sent_to_an_owner_for_what_the_agent_refuses() -> None:
-    answer = asked(gates.permission, replace(OPEN, agent_ceiling=Tier.READ_ONLY))
+    answer = asked(tool_gates.permission, replace(OPEN, agent_ceiling=Tier.READ_ONLY))
     assert "owner" not in answer.user + answer.model
 
 
 def test_a_tool_that_is_none_is_nobodys_to_allow() -> None:
-    answer = gates.allowlist(Candidate("rm -rf", None, {}, None, 0), OPEN, CALLER)
+    answer = tool_gates.allowlist(Candidate("rm -rf", None, {}, None, 0), OPEN, CALLER)
     assert answer.user == "There is no tool 'rm -rf' here."
     assert answer.model == "There is no tool 'rm -rf' here. Use only the tools you were given."
 
 
 def test_a_raised_tier_is_said_to_be_raised() -> None:
     with override_settings(TOOLGATE_TOOL_TIERS={"save_note": "elevated"}):
-        answer = asked(gates.permission, replace(OPEN, ceiling=Tier.WORKSPACE), NOTE)
+        answer = asked(tool_gates.permission, replace(OPEN, ceiling=Tier.WORKSPACE), NOTE)
     assert answer.user.startswith("save_note has the tier elevated, raised from workspace, and the role member may use")
 
 
@@ -109,7 +109,7 @@ async def test_a_limit_says_what_it_is_and_who_sets_it(monkeypatch: pytest.Monke
         return ratelimit.Charge(False, 10, 0, 42)
 
     monkeypatch.setattr(ratelimit, "charge_off_loop", over)
-    answer = await gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
+    answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
     assert answer.code == "rate_limited"
     assert answer.user == (
         f"send_email was used too often: its rate limit is {TOOL.rate}. It is available again in 42 seconds. "
@@ -122,7 +122,7 @@ async def test_a_limit_that_cannot_be_counted_says_so(monkeypatch: pytest.Monkey
         raise ratelimit.LimitsUnavailable("away")
 
     monkeypatch.setattr(ratelimit, "charge_off_loop", away)
-    answer = await gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
+    answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
     assert answer.code == "unavailable"
     for words in (answer.user, answer.model):
         assert "rate limit" in words and "tell the operator" in words and "owner" not in words

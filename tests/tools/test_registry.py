@@ -5,7 +5,7 @@ import pytest
 from tools import builtin, registry
 from tools.interface import Tier, Tool, ToolResult
 from tools.registry import Registry
-from tools.schema import InvalidToolDeclaration
+from tools.schemas.schema import InvalidToolDeclaration
 
 PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 

@@ -1,7 +1,7 @@
 import pytest
 
-from tools.schema import InvalidToolDeclaration, check, declare
-from tools.violations import Violation
+from tools.schemas.schema import InvalidToolDeclaration, check, declare
+from tools.schemas.violations import Violation
 
 OPEN = {"type": "object", "additionalProperties": False}
 

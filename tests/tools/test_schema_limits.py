@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.test_schema import OPEN, schema
-from tools.schema import InvalidToolDeclaration, check, declare
-from tools.violations import Violation
+from tools.schemas.schema import InvalidToolDeclaration, check, declare
+from tools.schemas.violations import Violation
 
 
 def bomb():

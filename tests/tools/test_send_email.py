@@ -16,11 +16,11 @@ from django.test import override_settings
 from tests.smtp import MailServer
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
-from tools import mail
 from tools.builtin.send_email import SendEmail
 from tools.errors import ToolExecutionError, ToolTimeout, ToolValidationError
 from tools.interface import Artifact
-from tools.schema import check
+from tools.network import mail
+from tools.schemas.schema import check
 
 CALL = uuid.UUID("01234567-89ab-7def-8123-456789abcdef")
 MAIL = {"to": "bob@example.com", "subject": "Grüße", "body": "Hello Bob,\n\n.\nFrom here.\n"}
@@ -57,7 +57,7 @@ async def test_an_email_is_sent_as_it_was_approved():
 
 async def test_without_a_mail_server_it_goes_to_a_mailbox_that_only_the_owner_reads(tmp_path):
     folder = tmp_path / "data" / "mail"
-    assert settings.EMAIL_BACKEND == "tools.mailbox.Mailbox"
+    assert settings.EMAIL_BACKEND == "tools.network.mailbox.Mailbox"
     assert Path(settings.EMAIL_FILE_PATH) == Path(settings.TOOLGATE_DATA_DIR) / "mail"
     with override_settings(EMAIL_FILE_PATH=folder):
         result = await send()

@@ -45,7 +45,7 @@ FILES = {
 TAKEN, TAKEN_WORDS = FILES["a name that is taken"]
 CELERY = [sys.executable, "-m", "celery", "-A", "gateway", "--quiet"]
 COMMANDS = {
-    "web": [sys.executable, "-m", "uvicorn", "gateway.asgi:application", "--port", str(free_port())],
+    "web": [sys.executable, "-m", "uvicorn", "gateway.config.asgi:application", "--port", str(free_port())],
     "worker": [*CELERY, "--skip-checks", "worker", "--pool", "threads", "--concurrency", "1"],
     "beat": [*CELERY, "--skip-checks", "beat", "--schedule", "beat-schedule"],
     "command": [sys.executable, "-m", "gateway.embedded.preparation"],

@@ -8,14 +8,14 @@ from django.test import override_settings
 
 from gateway.models import Agent
 from tenants.models import Tenant
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import Stack
-from tools import policy
+from tools.gates import policy
+from tools.gates.policy import Policy, Setting
 from tools.interface import Tier, Tool
 from tools.models import Grant, ToolSetting
-from tools.policy import Policy, Setting
 from tools.registry import registry
 
 NOTE = '{"title": "Milk", "content": "Two litres"}'

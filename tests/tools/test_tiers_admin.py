@@ -6,7 +6,7 @@ import pytest
 from django.forms import model_to_dict
 
 from gateway.models import Agent
-from tenants.routing import on_login
+from tenants.scope.routing import on_login
 from tests.approvals.admin import Admin, operator
 from tests.database import rows
 from tests.people import Cast

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tools.told import failure, success
+from tools.invocation.results import failure, success
 
 
 def test_data_that_fits_is_told_whole():

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from tests.tools.test_schema import OPEN, schema
-from tools import normal
-from tools.schema import InvalidToolDeclaration, check, declare, declare_condition, satisfies
-from tools.undecidable import Undecidable
-from tools.violations import Violation
+from tools.schemas import normal
+from tools.schemas.schema import InvalidToolDeclaration, check, declare, declare_condition, satisfies
+from tools.schemas.undecidable import Undecidable
+from tools.schemas.violations import Violation
 
 # RE2 has no look ahead, and Python's engine is asked about short texts only.
 PATTERN = "(?=B)BEGIN PRIVATE KEY"

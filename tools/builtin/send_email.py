@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 from django.core.mail import EmailMessage
 from django.core.mail.message import sanitize_address
 
-from tools import mail
 from tools.errors import ToolValidationError
 from tools.interface import Artifact, Tier, Tool, ToolContext, ToolResult
+from tools.network import mail
 
 # Of the call's time, so that it is our words that say whether the e-mail may have been sent.
 _SPARE_SECONDS = 0.5

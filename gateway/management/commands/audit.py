@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from django.core.management.base import BaseCommand
 
-from gateway.audit_commands import begin_new_log, erase, export, public_key, replay, rotate_key, verify
+from gateway.operations.audit_commands import begin_new_log, erase, export, public_key, replay, rotate_key, verify
 
 
 class Subcommand(Protocol):
-    """A module of `gateway.audit_commands`."""
+    """A module of `gateway.operations.audit_commands`."""
 
     __doc__: str | None
 

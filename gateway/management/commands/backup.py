@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gateway.backup import making
-from gateway.backup.errors import BackupRefused
+from gateway.operations.backup import making
+from gateway.operations.backup.errors import BackupRefused
 
 
 class Command(BaseCommand):

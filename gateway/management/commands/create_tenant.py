@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gateway.agents import create_tenant
-from tenants.accounts import check_field
+from gateway.runs.agents import create_tenant
 from tenants.management.accounts import as_operator
 from tenants.models import Tenant
+from tenants.people.accounts import check_field
 
 
 class Command(BaseCommand):

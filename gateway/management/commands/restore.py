@@ -11,11 +11,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gateway import environment as env
-from gateway.backup import archive
-from gateway.backup.errors import BackupRefused
 from gateway.embedded.errors import EmbeddedError
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services.together import EmbeddedServices
+from gateway.operations.backup import archive
+from gateway.operations.backup.errors import BackupRefused
+from gateway.process import environment as env
 
 SHOW_KEYS = "--show-keys"
 
@@ -63,7 +63,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints what was restored; a refusal is one clear line."""
-        from gateway.backup import restoring
+        from gateway.operations.backup import restoring
 
         source = options["file"].absolute()
         try:

@@ -10,10 +10,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from gateway.agents import create_tenant
-from tenants import keys
+from gateway.runs.agents import create_tenant
 from tenants.models import Membership, Tenant, User
-from tenants.routing import on_login
+from tenants.people import keys
+from tenants.scope.routing import on_login
 
 PEOPLE = {
     "demo": {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "admin": "owner"},

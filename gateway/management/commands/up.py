@@ -13,7 +13,7 @@ from gateway.embedded import configuration
 from gateway.embedded.errors import EmbeddedError
 from gateway.embedded.output import Output
 from gateway.embedded.supervisor import Supervisor
-from gateway.environment import WrongSetting
+from gateway.process.environment import WrongSetting
 
 
 def run(arguments: list[str]) -> int:

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants import keys
-from tenants.accounts import check_field
 from tenants.management.accounts import as_operator
 from tenants.models import ApiKey, Membership
+from tenants.people import keys
+from tenants.people.accounts import check_field
 
 
 class Command(BaseCommand):

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants import accounts
 from tenants.management.accounts import add_password_file, as_operator, password_of
 from tenants.models import Membership, Role, Tenant
+from tenants.people import accounts
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants import accounts
 from tenants.management.accounts import add_password_file, as_operator, asked_password, password_of
 from tenants.models import User
+from tenants.people import accounts
 
 
 class Command(BaseCommand):

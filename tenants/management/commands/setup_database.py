@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants.roles import SetupRefused, setup
+from tenants.scope.roles import SetupRefused, setup
 
 
 class Command(BaseCommand):

@@ -14,7 +14,7 @@ from gateway.embedded.configuration import Configuration
 from gateway.embedded.errors import EmbeddedError
 from gateway.embedded.output import Output
 from gateway.embedded.supervisor import Supervisor
-from gateway.environment import WrongSetting
+from gateway.process.environment import WrongSetting
 
 WEB = """
 import http.server, json, os, socket, sys

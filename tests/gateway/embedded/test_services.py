@@ -14,10 +14,10 @@ import psycopg
 import pytest
 import redis
 
-from gateway.embedded import account, postgres
 from gateway.embedded.errors import DataDirectoryInUse, ServiceFailed
 from gateway.embedded.processes import LAUNCH, Account, command_line, launched, wait_until
-from gateway.embedded.services import EmbeddedServices
+from gateway.embedded.services import account, postgres
+from gateway.embedded.services.together import EmbeddedServices
 from tests.gateway.embedded.conftest import PATIENCE, ROOT, is_gone
 
 RIGHTS = "SELECT (rolsuper, rolcreaterole, rolcreatedb, rolbypassrls)::text FROM pg_roles WHERE rolname = current_user"
@@ -198,7 +198,7 @@ def test_a_postmaster_that_outlived_its_supervisor_is_ended_and_its_rows_are_kep
 @linux
 def test_both_end_with_the_process_that_started_them_and_start_again_after_it(tmp_path: Path) -> None:
     starts = (
-        "import pathlib, signal, sys; from gateway.embedded.services import EmbeddedServices\n"
+        "import pathlib, signal, sys; from gateway.embedded.services.together import EmbeddedServices\n"
         "with EmbeddedServices(pathlib.Path(sys.argv[1]), durable=False) as services:\n"
         "    print(*[pid for _, pid in services.pids()], flush=True)\n"
         "    signal.pause()\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.embedded.processes import wait_until
-from tenants.logins import derived_urls
+from tenants.scope.logins import derived_urls
 from tests.gateway.embedded.conftest import PATIENCE, PEOPLE, Running, answer, is_gone
 
 Run = Callable[..., Running]

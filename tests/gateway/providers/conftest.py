@@ -3,9 +3,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.interface import Prompt, UserMessage
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.fake import FakeProvider
 from tests.waiting import PATIENCE_SECONDS
 from tools.interface import Tier, ToolSpec

@@ -3,7 +3,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import (
     Answer,

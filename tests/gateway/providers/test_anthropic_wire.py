@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import crossing
+from gateway.providers import compatibility
 from gateway.providers.interface import Family, Opaque, Options, Text, Unsupported
 
 
@@ -16,7 +16,7 @@ from gateway.providers.interface import Family, Opaque, Options, Text, Unsupport
     ],
 )
 def test_what_changes_nothing_of_the_answer_is_left_out(extra: dict[str, Any]) -> None:
-    assert crossing.fields(Options(family="openai", extra=extra), "anthropic") == {}
+    assert compatibility.fields(Options(family="openai", extra=extra), "anthropic") == {}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_changes_nothing_of_the_answer_is_left_out(extra: dict[str, Any]) -
 )
 def test_what_would_change_the_answer_is_refused_by_name(extra: dict[str, Any]) -> None:
     with pytest.raises(Unsupported) as refused:
-        crossing.fields(Options(family="openai", extra={"user": "ada"} | extra), "anthropic")
+        compatibility.fields(Options(family="openai", extra={"user": "ada"} | extra), "anthropic")
     assert refused.value.field == next(iter(extra))
 
 
@@ -42,9 +42,9 @@ def test_what_would_change_the_answer_is_refused_by_name(extra: dict[str, Any]) 
 def test_within_a_family_everything_stays_as_it_was(family: Family) -> None:
     extra = {"logprobs": True, "user": "ada", "something_new": {}}
     part = Opaque(family, {"type": "document"})
-    assert crossing.fields(Options(family=family, extra=extra), family) == extra
-    assert crossing.extra(family, extra, family) == extra
-    assert crossing.parts([part, Text("a")], family) == [part, Text("a")]
+    assert compatibility.fields(Options(family=family, extra=extra), family) == extra
+    assert compatibility.extra(family, extra, family) == extra
+    assert compatibility.parts([part, Text("a")], family) == [part, Text("a")]
 
 
 def test_thoughts_stay_with_the_model_that_had_them() -> None:
@@ -54,10 +54,10 @@ def test_thoughts_stay_with_the_model_that_had_them() -> None:
         Opaque("gemini", {"thoughtSignature": "c2ln"}),
         Text("a"),
     ]
-    assert crossing.parts(thoughts, "openai") == [Text("a")]
-    assert crossing.extra("anthropic", {"x": 1}, "openai") == {}
+    assert compatibility.parts(thoughts, "openai") == [Text("a")]
+    assert compatibility.extra("anthropic", {"x": 1}, "openai") == {}
 
 
 def test_other_parts_of_another_family_are_refused_by_name() -> None:
     with pytest.raises(Unsupported, match="input_audio"):
-        crossing.parts([Opaque("openai", {"type": "input_audio"})], "anthropic")
+        compatibility.parts([Opaque("openai", {"type": "input_audio"})], "anthropic")

@@ -4,7 +4,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.providers.demo import LABEL, DemoProvider
+from gateway.providers.demo.provider import LABEL, DemoProvider
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.providers.errors import ProviderGarbled, ProviderRateLimited, ProviderRefused, ProviderUnavailable
-from gateway.providers.gemini import GeminiProvider
+from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import Answer, Opaque, Options, Prompt, SuggestedCall, Usage, UserMessage
 from tests.gateway.providers.conftest import KEY, question, tool
 from tests.gateway.providers.fake import FakeProvider, events

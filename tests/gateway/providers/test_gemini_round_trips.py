@@ -6,8 +6,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.providers import gemini_wire
-from gateway.providers.gemini_answers import Pieces
+from gateway.providers.gemini import requests
+from gateway.providers.gemini.answers import Pieces
 from gateway.providers.interface import Answer, AssistantMessage, Opaque, Prompt, SuggestedCall
 from gateway.providers.names import Names
 
@@ -69,7 +69,7 @@ def merged(parts: Parts) -> Parts:
 
 def replayed(answer: Answer) -> Parts:
     message = AssistantMessage(answer.text, answer.calls, answer.opaque)
-    contents = gemini_wire.body(Prompt("m", (message,)), names)["contents"]
+    contents = requests.body(Prompt("m", (message,)), names)["contents"]
     parts: Parts = contents[0]["parts"] if contents else []
     return parts
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import gemini_wire
+from gateway.providers.gemini import requests
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -31,7 +31,7 @@ LOOK = ClientTool("3d look", "Looks.", SCHEMA)
 
 def body(*messages: PromptMessage, **more: Any) -> dict[str, Any]:
     prompt = Prompt("m", messages or (UserMessage("hi"),), **more)
-    return gemini_wire.body(prompt, gemini_wire.names(prompt))
+    return requests.body(prompt, requests.names(prompt))
 
 
 def contents(*messages: PromptMessage, **more: Any) -> Any:

@@ -6,11 +6,11 @@ import pytest
 from llmock.pytest_plugin import LLMock
 
 from gateway.providers import retry
-from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import ProviderGarbled, ProviderRateLimited, ProviderRefused, ProviderUnavailable
-from gateway.providers.gemini import GeminiProvider
+from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import AssistantMessage, OnText, Prompt, Provider, ToolMessage, UserMessage
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.conftest import KEY, question, tool
 
 MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro"}

@@ -14,7 +14,7 @@ from gateway.providers.interface import (
     Usage,
     UserMessage,
 )
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.chat_completions import STOP, USAGE, call, chunk, completion
 from tests.gateway.providers.conftest import KEY, question, tool
 from tests.gateway.providers.fake import FakeProvider, events

@@ -12,7 +12,7 @@ from gateway.providers.interface import (
     Usage,
     UserMessage,
 )
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.chat_completions import STOP, chunk, completion
 from tests.gateway.providers.conftest import question, tool
 from tests.gateway.providers.fake import FakeProvider, events

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import openai_wire
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -21,7 +20,8 @@ from gateway.providers.interface import (
     Unsupported,
     UserMessage,
 )
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai import requests
+from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.conftest import KEY, tool
 from tests.gateway.providers.fake import FakeProvider
 
@@ -31,7 +31,7 @@ OWN = {"family": "openai"}
 
 def body(*messages: PromptMessage, limit: str = "max_tokens", streaming: bool = False, **more: Any) -> dict[str, Any]:
     prompt = Prompt("gpt", messages or (UserMessage("hi"),), **more)
-    return openai_wire.body(prompt, openai_wire.names(prompt), limit=limit, streaming=streaming)
+    return requests.body(prompt, requests.names(prompt), limit=limit, streaming=streaming)
 
 
 def test_the_least_prompt_asks_for_nothing_else() -> None:

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from gateway.providers.anthropic import AnthropicProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import (
     ProviderError,
     ProviderGarbled,
@@ -16,9 +16,9 @@ from gateway.providers.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from gateway.providers.gemini import GeminiProvider
+from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import OnText, Provider
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from gateway.providers.upstream import FellSilent, limited
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider, events

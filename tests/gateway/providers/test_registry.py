@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.providers.anthropic import AnthropicProvider
-from gateway.providers.demo import DemoProvider
-from gateway.providers.gemini import GeminiProvider
-from gateway.providers.openai import OpenAIProvider
+from gateway.providers.anthropic.provider import AnthropicProvider
+from gateway.providers.demo.provider import DemoProvider
+from gateway.providers.gemini.provider import GeminiProvider
+from gateway.providers.openai.provider import OpenAIProvider
 from gateway.providers.registry import NO_MODEL, Providers, UnknownModel
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
-from gateway.surfaces.interface import Reply, TurnReply
 
 ID = "0123456789abcdef0123456789abcdef"
 CREATED = 1_780_000_000

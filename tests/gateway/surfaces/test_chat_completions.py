@@ -2,6 +2,8 @@ from typing import Any
 
 import pytest
 
+from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.interface import ClientRequest
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -16,9 +18,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.surfaces import kept
-from gateway.surfaces.chat_completions import SURFACE
-from gateway.surfaces.interface import ClientRequest
+from gateway.runs.prompting import serialization
 
 OURS = {"family": "openai"}
 WEATHER = {
@@ -34,7 +34,7 @@ def ask(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def parsed(*messages: dict[str, Any], **more: Any) -> ClientRequest:
     request = SURFACE.parse(ask(*messages, **more))
-    assert kept.loads(kept.dumps(request)) == request
+    assert serialization.loads(serialization.dumps(request)) == request
     return request
 
 

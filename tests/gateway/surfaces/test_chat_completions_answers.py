@@ -7,9 +7,9 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
+from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.interface import ClientRequest, Reply, StreamWriter
 from gateway.providers.interface import Opaque, SuggestedCall
-from gateway.surfaces.chat_completions import SURFACE
-from gateway.surfaces.interface import ClientRequest, Reply, StreamWriter
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.surfaces.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
 from tests.gateway.surfaces.test_chat_completions import WEATHER, ask

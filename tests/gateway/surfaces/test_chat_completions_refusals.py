@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.surfaces.chat_completions import SURFACE
-from gateway.surfaces.interface import BadRequest
+from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.interface import BadRequest
 from tests.gateway.surfaces.test_chat_completions import WEATHER, ask, calling
 
 USER = {"role": "user", "content": "hi"}

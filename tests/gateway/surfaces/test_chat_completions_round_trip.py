@@ -7,7 +7,8 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.providers import openai_answers, openai_wire
+from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.interface import ClientRequest, Reply, TurnReply
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
@@ -28,10 +29,10 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.providers.names import Names
-from gateway.surfaces.chat_completions import SURFACE
-from gateway.surfaces.interface import ClientRequest, Reply, TurnReply
+from gateway.providers.openai import answers as openai_answers
+from gateway.providers.openai import requests
 
-FAMILY = openai_wire.FAMILY
+FAMILY = requests.FAMILY
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)
 SOME_TEXT = TEXT.filter(bool)
 NAME = st.text(st.characters(codec="ascii", categories=["Lu", "Ll", "Nd"], include_characters="_-"), min_size=1)
@@ -157,7 +158,7 @@ def test_a_prompt_reads_the_same_after_the_wire(
     if not tools:
         options = Options(family=FAMILY, extra=options.extra)
     prompt = Prompt("gpt", messages, client_tools=tools, options=options)
-    sent = openai_wire.body(prompt, openai_wire.names(prompt), limit="max_tokens", streaming=streaming)
+    sent = requests.body(prompt, requests.names(prompt), limit="max_tokens", streaming=streaming)
     assert SURFACE.parse(orjson.loads(orjson.dumps(sent))) == ClientRequest(
         "gpt", messages, tools, options, stream=streaming, include_usage=streaming
     )

@@ -5,8 +5,8 @@ import openai
 import orjson
 import pytest
 
+from gateway.compat.chat_completions.api import SURFACE
 from gateway.providers.interface import SuggestedCall
-from gateway.surfaces.chat_completions import SURFACE
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.surfaces.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
 from tests.gateway.surfaces.test_chat_completions_answers import HI, SHOWN_USAGE, events, serve, writer

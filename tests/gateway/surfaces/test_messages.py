@@ -1,5 +1,7 @@
 from typing import Any
 
+from gateway.compat.interface import ClientRequest
+from gateway.compat.messages.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -14,8 +16,6 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.surfaces.interface import ClientRequest
-from gateway.surfaces.messages import SURFACE
 
 CACHE: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -6,9 +6,9 @@ from typing import Any
 import anthropic
 import pytest
 
+from gateway.compat.interface import Reply, StreamWriter, TurnReply
+from gateway.compat.messages.api import SURFACE
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
-from gateway.surfaces.interface import Reply, StreamWriter, TurnReply
-from gateway.surfaces.messages import SURFACE
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.providers.test_anthropic_recorded import CITED, FOUND, REDACTED, SEARCH, THINKING
 from tests.gateway.surfaces.test_messages import parsed

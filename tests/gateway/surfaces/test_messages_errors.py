@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.surfaces.interface import BadRequest
-from gateway.surfaces.messages import SURFACE
+from gateway.compat.interface import BadRequest
+from gateway.compat.messages.api import SURFACE
 from tests.gateway.surfaces.test_messages import THINKING, ask, assistant, parsed, result, use, user
 
 LOOKED = (user("weather?"), assistant(use("toolu_1")))

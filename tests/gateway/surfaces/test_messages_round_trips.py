@@ -8,7 +8,9 @@ from anthropic.lib.streaming._messages import accumulate_event
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.providers import anthropic_answers, anthropic_wire
+from gateway.compat.interface import Reply, TurnReply
+from gateway.compat.messages.api import SURFACE
+from gateway.providers.anthropic import answers, requests
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -27,8 +29,6 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.providers.names import Names
-from gateway.surfaces.interface import Reply, TurnReply
-from gateway.surfaces.messages import SURFACE
 from tests.gateway.surfaces.test_messages import parsed
 
 FEW = settings(max_examples=200, deadline=None)
@@ -124,7 +124,7 @@ def test_a_prompt_written_for_the_api_is_read_again_as_it_was(
     messages: tuple[PromptMessage, ...], tools: tuple[ClientTool, ...], options: Options
 ) -> None:
     names = Names(tool.name for tool in tools)
-    body = anthropic_wire.body(Prompt("claude", messages, client_tools=tools, options=options), names)
+    body = requests.body(Prompt("claude", messages, client_tools=tools, options=options), names)
     request = SURFACE.parse(json.loads(json.dumps(body)))
     prefill = {"prefill": True} if isinstance(messages[-1], AssistantMessage) else {}
     assert list(map(normal, request.messages)) == list(map(normal, messages))
@@ -144,7 +144,7 @@ def test_the_choice_of_tools_is_read_again_as_it_was(
 ) -> None:
     options = Options(tool_choice=choice, parallel_tool_calls=parallel)
     prompt = Prompt("claude", (UserMessage("hi"),), client_tools=tools, options=options)
-    read = SURFACE.parse(anthropic_wire.body(prompt, Names(()))).options
+    read = SURFACE.parse(requests.body(prompt, Names(()))).options
     if choice is None and parallel is False:
         choice = ToolChoice()
     assert (read.tool_choice, read.parallel_tool_calls) == (
@@ -177,7 +177,7 @@ def test_an_answer_written_for_clients_is_read_again_as_it_was(
 ) -> None:
     usage = Usage(tokens + cached, tokens, cached)
     reply = Reply("0" * 32, 1, "m", (turn,), calls, "tool_calls" if calls else "stop", usage, {})
-    read = anthropic_answers.whole(json.loads(json.dumps(SURFACE.whole(reply))), Names(()))
+    read = answers.whole(json.loads(json.dumps(SURFACE.whole(reply))), Names(()))
     assert (read.text, read.opaque) == (turn.text, turn.opaque)
     assert [(call.id, call.name, json.loads(call.arguments)) for call in read.calls] == [
         (call.id, call.name, json.loads(call.arguments)) for call in calls

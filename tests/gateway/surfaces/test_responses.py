@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from gateway.errors import NoSuchResponse
+from gateway.compat.interface import ClientRequest
+from gateway.compat.responses.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -17,9 +18,8 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.surfaces import kept
-from gateway.surfaces.interface import ClientRequest
-from gateway.surfaces.responses import SURFACE
+from gateway.runs.errors import NoSuchResponse
+from gateway.runs.prompting import serialization
 
 OURS: Any = {"family": "openai"}
 RUN = "0123456789abcdef" * 2
@@ -36,7 +36,7 @@ WEATHER = {
 
 def parsed(*items: dict[str, Any], **more: Any) -> ClientRequest:
     request = SURFACE.parse({"model": "openai/gpt", "input": list(items) or "hi", **more})
-    assert kept.loads(kept.dumps(request)) == request
+    assert serialization.loads(serialization.dumps(request)) == request
     return request
 
 

@@ -6,9 +6,9 @@ from openai.lib.streaming.responses._responses import ResponseStreamState
 from openai.types.responses import Response
 from pydantic import TypeAdapter
 
+from gateway.compat.interface import Reply, TurnReply
+from gateway.compat.responses.api import SURFACE
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
-from gateway.surfaces.interface import Reply, TurnReply
-from gateway.surfaces.responses import SURFACE
 
 RUN = "0123456789abcdef" * 2
 CALL = "01890000-0000-7000-8000-000000000001"

@@ -4,9 +4,9 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.surfaces import kept
-from gateway.surfaces.interface import BadRequest
-from gateway.surfaces.responses import SURFACE
+from gateway.compat.interface import BadRequest
+from gateway.compat.responses.api import SURFACE
+from gateway.runs.prompting import serialization
 from tenants.errors import Refused
 from tests.gateway.surfaces.test_responses import HI, OTHER, RUN, WEATHER, call, result, said
 
@@ -155,7 +155,7 @@ def _refusals(holder: Any, key: Any) -> Iterator[Refused]:
         except Refused as refusal:
             yield refusal
         else:
-            assert kept.loads(kept.dumps(request)) == request
+            assert serialization.loads(serialization.dumps(request)) == request
     holder[key] = good
     inner = list(good) if isinstance(good, dict) else range(len(good)) if isinstance(good, list) else ()
     for each in inner:

@@ -1,0 +1,305 @@
+"""What humans, and time, do to approval requests.
+
+    pending → approved     approve   by as many approvers as it needs, each of the same revision of the arguments
+    pending → denied       deny      by one approver; the call ends with it
+    pending → cancelled    cancel    by the one who asked; the call ends with it
+    pending → expired      expire    by the sweeper, or by whoever comes too late; the call ends with it
+
+Each locks the request, so of decisions that race one wins and the others are told; a decision, its row in
+`approval_decisions`, its ledger entry and the end of a refused call commit together. The run is told afterwards,
+and goes on in a worker; when it is not told, the sweeper finds it.
+"""
+
+import asyncio
+import json
+import re
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from approvals.errors import (
+    AlreadyDecided,
+    AlreadyVoted,
+    ArgumentsChanged,
+    Expired,
+    InvalidArguments,
+    InvalidReason,
+    NoSuchRequest,
+    NotAnApprover,
+    NotYours,
+    OwnRequest,
+)
+from approvals.notifications import events
+from approvals.notifications.events import News
+from approvals.notifications.outbox import Event
+from approvals.requests import edits, votes
+from audit.calls import recorder
+from audit.calls.recorder import Failure
+from audit.canonical import sha256_hex
+from audit.identifiers import uuid7
+from tenants.scope.transactions import Connection, Scope, transaction
+from tools.errors import ToolValidationError
+from tools.invocation import wakeups
+from tools.invocation.dispatch import go_on
+from tools.registry import registry
+from tools.schemas import schema
+from tools.schemas.arguments import parse
+
+Row = dict[str, Any]
+
+# An approval in the last moment still leaves the run time to go on.
+GRACE = timedelta(minutes=10)
+MAX_REASON = 2000
+TELLING_SECONDS = 1.0
+_telling: set[asyncio.Task[None]] = set()
+_UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+_LOCK = "SELECT * FROM approval_requests WHERE id = %s FOR UPDATE"
+# Asked once the lock is held: what its last holder wrote is seen by a statement that begins afterwards.
+_CALL = "SELECT * FROM tool_calls WHERE id = %s"
+_DECISION = """
+    INSERT INTO approval_decisions (id, tenant_id, request_id, call_id, user_id, verdict, reason, via, params_hash,
+        revision, edit, created_at)
+    VALUES (%(id)s, %(tenant_id)s, %(request_id)s, %(call_id)s, %(user_id)s, %(verdict)s, %(reason)s, %(via)s,
+        %(params_hash)s, %(revision)s, %(edit)s, %(created_at)s)"""
+_REBIND = "UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s"
+_END = """
+    UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s
+    WHERE id = %s AND status = 'pending' RETURNING *"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decides, and where: `via` is api, page, socket or admin."""
+
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    via: str
+
+    @property
+    def scope(self) -> Scope:
+        """The walls that the decider stands within."""
+        return Scope(self.tenant_id, self.user_id)
+
+
+async def approve(
+    decider: Decider,
+    request_id: uuid.UUID,
+    *,
+    reason: str = "",
+    arguments: Any = None,
+    seen: str | None = None,
+) -> Row:
+    """Approve a call as it is, or with other `arguments`; an edit voids the approvals before it for good.
+
+    `seen` is the `params_hash` of the arguments that the approver was shown; without it they approve, or edit, what the
+    model sent. Returns the request's row, still `pending` while it needs more approvals. Raises every kind of
+    `approvals.errors.Refused` but NotYours.
+    """
+
+    async def decide(connection: Connection, request: Row, call: Row) -> News:
+        if votes.unseen(request, seen):
+            raise ArgumentsChanged
+        edit = None if arguments is None else await _edit(connection, request, call, arguments)
+        before = await votes.approvers(connection, request)
+        counting = await votes.may_decide(connection, request, before | {decider.user_id})
+        if decider.user_id not in before:
+            await _record(connection, decider, request, call, "approve", reason, edit)
+        elif len(counting) < request["approvals_needed"]:
+            raise AlreadyVoted
+        # Else enough approvals count only now, since somebody who had approved may decide again.
+        if len(counting) < request["approvals_needed"]:
+            return News([request])
+        moment = datetime.now(UTC)
+        return await _end(
+            connection, request, "approved", moment, max(request["expires_at"], moment + GRACE), sorted(counting)
+        )
+
+    return await _decided(decider, request_id, decide)
+
+
+async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", seen: str | None = None) -> Row:
+    """Deny a call, whatever its arguments, or only as it was `seen`; the model is told the reason.
+
+    Raises as `approve` does.
+    """
+
+    async def decide(connection: Connection, request: Row, call: Row) -> News:
+        if seen is not None and votes.unseen(request, seen):
+            raise ArgumentsChanged
+        decision = await _record(connection, decider, request, call, "deny", reason, None)
+        said = f" The reason given: {reason}" if reason else ""
+        failure = Failure(
+            "approval_denied",
+            f"A human denied this call of {call['tool_name']}; it did not run.{said}",
+            display=f"Denied by an approver.{said}",
+        )
+        await recorder.refuse(connection, call, failure, None)
+        return await _end(connection, request, "denied", decision["created_at"])
+
+    return await _decided(decider, request_id, decide)
+
+
+async def cancel(scope: Scope, request_id: uuid.UUID) -> Row:
+    """Withdraw one's own request. Raises NoSuchRequest, NotYours, AlreadyDecided, Expired."""
+    async with transaction(scope) as connection:
+        request, call = await _locked(connection, request_id)
+        if request["user_id"] != scope.user_id:
+            raise NotYours
+        ended = await _overdue(connection, request, call)
+        if ended is None:
+            failure = Failure(
+                "cancelled",
+                f"The user withdrew this call of {call['tool_name']} before anybody decided; it did not run.",
+                display="Withdrawn before anybody decided.",
+            )
+            await recorder.refuse(connection, call, failure, None)
+            ended = await _end(connection, request, "cancelled", datetime.now(UTC))
+    return await _told(ended)
+
+
+async def expire(scope: Scope, request_id: uuid.UUID) -> bool:
+    """End a request whose time is over; False when it was decided meanwhile, or has time left."""
+    async with transaction(scope) as connection:
+        request, call = await _locked(connection, request_id)
+        if request["status"] != "pending":
+            return False
+        ended = await _overdue(connection, request, call)
+    if ended is not None:
+        await _tell(ended)
+    return ended is not None
+
+
+# --- the parts of a decision -----------------------------------------------------------------------------------------
+async def _decided(
+    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[News]]
+) -> Row:
+    async with transaction(decider.scope) as connection:
+        request, call = await _locked(connection, request_id)
+        if request["user_id"] == decider.user_id:
+            raise OwnRequest
+        if not await votes.may_decide(connection, request, [decider.user_id]):
+            raise NotAnApprover
+        ended = await _overdue(connection, request, call) or await decide(connection, request, call)
+    return await _told(ended)
+
+
+async def _told(ended: News) -> Row:
+    """Tell the run and the queue, and whoever came too late."""
+    await _tell(ended)
+    row = ended.row
+    if row["status"] == "expired":
+        raise Expired(row["expires_at"].isoformat(timespec="seconds"))
+    return row
+
+
+async def _tell(ended: News) -> None:
+    row, told = ended.row, [events.spread(ended)]
+    if row["status"] != "pending":
+        told += [wakeups.publish(row["run_id"]), go_on(row["tenant_id"], row["user_id"], row["run_id"])]
+    telling = {asyncio.create_task(each) for each in told}
+    _telling.update(telling)
+    for task in telling:
+        task.add_done_callback(_telling.discard)
+    # Who decides does not wait for a broker that is away; the sweeper finds what was not told.
+    await asyncio.wait(telling, timeout=TELLING_SECONDS)
+
+
+async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Row, Row]:
+    request = await (await connection.execute(_LOCK, [request_id])).fetchone()
+    if request is None:
+        raise NoSuchRequest(request_id)
+    call = await (await connection.execute(_CALL, [request["call_id"]])).fetchone()
+    assert call is not None
+    return request, call
+
+
+async def _overdue(connection: Connection, request: Row, call: Row) -> News | None:
+    """Refuse what is decided; end what is overdue, and return that; None when it can be decided."""
+    if request["status"] == "expired":
+        raise Expired(request["expires_at"].isoformat(timespec="seconds"))
+    if request["status"] != "pending":
+        raise AlreadyDecided(request["status"])
+    if datetime.now(UTC) < request["expires_at"]:
+        return None
+    failure = Failure(
+        "approval_expired",
+        f"Nobody decided about this call of {call['tool_name']} in time; it did not run.",
+        display="Nobody decided in time.",
+    )
+    await recorder.refuse(connection, call, failure, None)
+    return await _end(connection, request, "expired", datetime.now(UTC))
+
+
+async def _edit(connection: Connection, request: Row, call: Row, arguments: Any) -> list[edits.Change] | None:
+    """Bind the request to other arguments, if they are any others; None when they are not."""
+    tool = registry().get(call["tool_name"])
+    if tool is None or sha256_hex(tool.parameters) != request["schema_hash"]:
+        raise InvalidArguments(f"{call['tool_name']} has changed since it was asked for; it can only be denied.")
+    try:
+        # As strictly as a model's.
+        arguments = parse(json.dumps(arguments))
+    except ToolValidationError as error:
+        raise InvalidArguments(error.message, f"arguments.{error.field}" if error.field else "arguments") from None
+    violation = schema.check(tool.parameters, arguments)
+    if violation is not None:
+        field = f"arguments.{violation.field}" if violation.field else "arguments"
+        raise InvalidArguments(violation.message, field)
+    params_hash = sha256_hex(arguments)
+    if params_hash == request["params_hash"]:
+        return None
+    current = call["input"] if call["approved_input"] is None else call["approved_input"]
+    changes = edits.diff(current, arguments)
+    await recorder.edit(connection, call["id"], arguments, params_hash)
+    await connection.execute(_REBIND, [params_hash, request["id"]])
+    request["params_hash"] = params_hash
+    request["revision"] += 1
+    return changes
+
+
+async def _record(
+    connection: Connection,
+    decider: Decider,
+    request: Row,
+    call: Row,
+    verdict: str,
+    reason: str,
+    edit: list[edits.Change] | None,
+) -> Row:
+    if len(reason) > MAX_REASON or _UNSTORABLE.search(reason):
+        raise InvalidReason(MAX_REASON)
+    decision: Row = {
+        "id": uuid7(),
+        "tenant_id": request["tenant_id"],
+        "request_id": request["id"],
+        "call_id": call["id"],
+        "user_id": decider.user_id,
+        "verdict": verdict,
+        "reason": reason,
+        "via": decider.via,
+        "params_hash": request["params_hash"],
+        "revision": request["revision"],
+        "edit": edit,
+        "created_at": datetime.now(UTC),
+    }
+    await connection.execute(_DECISION, decision | {"edit": edit and Jsonb(edit)})
+    await recorder.decide(connection, call, decision)
+    return decision
+
+
+async def _end(
+    connection: Connection,
+    request: Row,
+    status: Event,
+    moment: datetime,
+    usable_until: datetime | None = None,
+    approved_by: list[uuid.UUID] | None = None,
+) -> News:
+    ended = await connection.execute(_END, [status, moment, usable_until, approved_by, request["id"]])
+    row = await ended.fetchone()
+    assert row is not None
+    return await events.write(connection, [row], status)

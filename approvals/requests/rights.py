@@ -1,0 +1,31 @@
+"""A member's rights at one moment: the policy about tools, and the rules that decide in advance, in one query."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from approvals.rules import evaluation as rules
+from approvals.rules.evaluation import Rule
+from tenants.scope.transactions import Connection
+from tools.gates import policy
+from tools.gates.policy import Policy
+
+LOAD = f"SELECT {policy.COLUMNS}, {rules.COLUMN} FROM {policy.SOURCE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the gates go by; two that are equal judge alike."""
+
+    policy: Policy
+    rules: tuple[Rule, ...]
+
+
+def from_row(row: dict[str, Any] | None, agent: dict[str, Any]) -> Rights:
+    """The rights out of a row of LOAD, under an agent's profile (`tools`, `max_tier`)."""
+    return Rights(policy.from_row(row, agent["tools"], agent.get("max_tier") or ""), rules.from_row(row))
+
+
+async def load(connection: Connection, user_id: uuid.UUID, agent: dict[str, Any]) -> Rights:
+    """The rights as the database has them now, inside the tenant's walls."""
+    return from_row(await (await connection.execute(LOAD.encode(), [user_id])).fetchone(), agent)

@@ -1,0 +1,1 @@
+"""Approval rules: what they match, what owners do to them, and a dry run over the past."""

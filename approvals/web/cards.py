@@ -1,0 +1,76 @@
+"""An approval request as its card shows it, beyond what `queue.body` tells everybody."""
+
+from typing import Any
+
+from approvals.requests import queue
+from audit.templatetags.exact_text import as_typed
+from tenants.people.principal import Principal
+from tools.registry import registry
+
+Card = dict[str, Any]
+
+YOU = "you"
+FORMER = "a former member"
+
+
+def card(found: Any, principal: Principal) -> Card:
+    """What the templates of a card read; `found` is a row of `queue.visible`."""
+    it = queue.body(found, principal)
+    return {
+        "it": it,
+        "arguments": arguments(found),
+        "typed": typed(found),
+        "seen": found.params_hash,
+        # Grows with whatever can happen to it.
+        "version": f"{it['status']}.{len(it['decisions'])}",
+        "story": story(it, principal),
+        "asker": name_of(it["user"], principal),
+        "subject": "You" if it["mine"] else it["user"]["username"] or FORMER,
+        "in_history": it["mine"] or principal.sees_whole_history,
+        "voted": any(each["counts"] and each["user"]["id"] == principal.user_id for each in it["decisions"]),
+        "may_decide": "approvals:decide" in principal.scopes,
+    }
+
+
+def arguments(found: Any) -> Any:
+    """What would run, as an approver changed it, else as the model sent it; in the order of the tool's parameters."""
+    given = found.input if found.approved_input is None else found.approved_input
+    tool = registry().get(found.tool_name)
+    if tool is None or not isinstance(given, dict):
+        return given
+    known = [name for name in tool.parameters.get("properties", {}) if name in given]
+    return {name: given[name] for name in known} | given
+
+
+def typed(found: Any) -> str:
+    """The arguments as the text box offers them to be edited."""
+    return as_typed(arguments(found))
+
+
+def story(it: Card, principal: Principal) -> Card:
+    """Who decided what, in order, and in a few words how it ended; `tone` and `icon` say the same."""
+    told = []
+    for each in it["decisions"]:
+        who = name_of(each["user"], principal)
+        told.append(each | {"who": who, "subject": "You" if who == YOU else who})
+    by = " and ".join(each["who"] for each in told if each["counts"])
+    said, tone, icon = {
+        "pending": (_votes(it, by), "wait", "wait"),
+        "approved": (f"Approved by {by}", "good", "check"),
+        "denied": (f"Denied by {told[-1]['who']}" if told else "Denied", "bad", "cross"),
+        "expired": ("Expired: nobody decided in time", "bad", "cross"),
+        "cancelled": ("Withdrawn before anybody decided", "bad", "cross"),
+    }[it["status"]]
+    return {"decisions": told, "said": said, "tone": tone, "icon": icon}
+
+
+def name_of(user: dict[str, Any], principal: Principal) -> str:
+    """A person's name; "you" for the reader."""
+    return YOU if user["id"] == principal.user_id else user["username"] or FORMER
+
+
+def _votes(it: Card, by: str) -> str:
+    if it["approvals_needed"] == 1:
+        return "Waiting"
+    votes = f"{it['approvals']} of {it['approvals_needed']} approvals"
+    return f"{votes}, by {by}" if by else votes

@@ -1,0 +1,284 @@
+"""The only writer of `tool_calls` and `ledger_entries`.
+
+A call's transitions, each a compare-and-set in the caller's transaction:
+
+    (new) → proposed | awaiting_approval | queued | error
+                                     propose     ledger: proposed, and settled when refused
+    proposed → queued                enqueue     when the calls before it in the turn are final
+    awaiting_approval                decide      ledger: decided, by one human; the call waits on
+    awaiting_approval → queued       resume      with the answers of the gates that it has passed again
+    awaiting_approval → error        refuse      ledger: settled
+    queued → claimed                 claim       takes a lease and raises the fence
+    claimed → running                start       commit it before the first byte of a side effect leaves
+    claimed, running → success|error settle      ledger: settled
+    claimed, running → queued        requeue     the fence stays: the next claim raises it
+    proposed, awaiting_approval, queued → error  withdraw   ledger: settled
+
+A transition that finds another status or a newer fence changes nothing and says so.
+"""
+
+import os
+import uuid
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from audit.calls import ledger
+from audit.models import Status
+
+Connection = psycopg.AsyncConnection[dict[str, Any]]
+Row = dict[str, Any]
+
+# What a call's row holds until it has run.
+_BLANK: Row = {
+    **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
+    **dict.fromkeys(("approved_input", "approved_params_hash", "resumed_decision")),
+    "side_effects": [],
+    "attempt": 0,
+    "fence": 0,
+}
+_ENQUEUE = (
+    "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
+)
+_EDIT = """
+    UPDATE tool_calls SET approved_input = %s, approved_params_hash = %s
+    WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
+_RESUME = """
+    UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
+    WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
+_CLAIM = """
+    UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
+        lease_until = now() + make_interval(secs => %s)
+    WHERE id = %s AND status = 'queued' RETURNING *"""
+_START = """
+    UPDATE tool_calls SET status = 'running', started_at = coalesce(started_at, clock_timestamp())
+    WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at"""
+_REQUEUE = """
+    UPDATE tool_calls SET status = 'queued', lease_until = NULL, queued_at = now()
+    WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id"""
+_SETTLE = """
+    WITH settled AS (
+        UPDATE tool_calls SET status = %(status)s, error_code = %(error_code)s, error_message = %(error_message)s,
+            error_field = %(error_field)s, output = %(output)s, output_bytes = %(output_bytes)s,
+            output_hash = %(output_hash)s, display = %(display)s, side_effects = %(side_effects)s,
+            execution_time_ms = %(execution_time_ms)s, finished_at = %(finished_at)s, lease_until = NULL,
+            resumed_decision = %(resumed_decision)s
+        WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s RETURNING tenant_id, id)
+    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
+    SELECT tenant_id, id, 'settled', %(version)s, %(commitment)s FROM settled RETURNING call_id"""
+_OPEN = """
+    SELECT * FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
+    ORDER BY id FOR UPDATE"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a call failed or was refused: `code` as in the contract, `message` for the model and the client."""
+
+    code: str
+    message: str
+    field: str | None = None
+    display: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewCall:
+    """A call as the gates left it: to be queued, held for the approval `approval_id`, or with the `refusal` that ends
+    it at once."""
+
+    id: uuid.UUID
+    position: int
+    tool_name: str
+    tier: str | None
+    input: Any
+    input_raw: str | None
+    params_hash: str | None
+    decision: list[dict[str, Any]]
+    time_limit_ms: int
+    approval_id: uuid.UUID | None = None
+    refusal: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a call that was claimed or withdrawn."""
+
+    failure: Failure | None = None
+    output: Any = None
+    output_bytes: int | None = None
+    output_hash: str | None = None
+    display: str = ""
+    side_effects: list[dict[str, str]] = field(default_factory=list)
+    execution_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the tenant a turn's calls belong."""
+
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    conversation_id: uuid.UUID
+    message_id: uuid.UUID
+    run_id: uuid.UUID
+    turn: int
+
+
+_OF_CALL = tuple(name for name in NewCall.__slots__ if name != "refusal")
+_OF_STATE = ("status", "error_code", "error_message", "error_field", "display", "row_key", "created_at", "queued_at")
+_COLUMNS = (*Place.__slots__, *_OF_CALL, *_OF_STATE, "finished_at")
+_INSERT_CALL = (
+    f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
+)
+_INSERT_BOTH = f"""WITH call AS ({_INSERT_CALL} RETURNING id, tenant_id)
+    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
+    SELECT tenant_id, id, %(kind)s, %(version)s, %(commitment)s FROM call"""
+
+
+async def propose(
+    connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
+) -> list[Row]:
+    """Write a turn's calls with their first ledger entries: refused ones final, those in `queued` queued.
+
+    Returns their rows, as far as a call has any columns before it runs.
+    """
+    now = datetime.now(UTC)
+    rows: list[Row] = []
+    entries: list[tuple[Any, ...]] = []
+    for call in calls:
+        row = _row(place, call, now, call.id in queued)
+        entries.append(_entry(row, ledger.proposed(row)))
+        if call.refusal is not None:
+            entries.append(_entry(row, ledger.settled(row)))
+        rows.append(row)
+    adapted = [row | {"input": _json(row["input"]), "decision": Jsonb(row["decision"])} for row in rows]
+    if len(calls) == len(entries) == 1:
+        # What most turns are: one statement, one round trip.
+        entry = dict(zip(ledger.COLUMNS[3:], entries[0][3:], strict=True))
+        await connection.execute(_INSERT_BOTH.encode(), adapted[0] | entry)
+    else:
+        async with connection.cursor() as cursor:
+            await cursor.executemany(_INSERT_CALL.encode(), adapted)
+            await cursor.executemany(ledger.INSERT.encode(), entries)
+    return rows
+
+
+def _entry(call: Row, payload: Row, record_id: uuid.UUID | None = None) -> tuple[Any, ...]:
+    return ledger.entry(call["tenant_id"], call["row_key"], payload, call_id=call["id"], record_id=record_id)
+
+
+def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
+    refusal = call.refusal
+    held = Status.AWAITING_APPROVAL if call.approval_id else Status.PROPOSED
+    unrefused = Status.QUEUED if queued else held
+    return {
+        **_BLANK,
+        **{name: getattr(place, name) for name in Place.__slots__},
+        **{name: getattr(call, name) for name in _OF_CALL},
+        "status": Status.ERROR.value if refusal else unrefused.value,
+        "error_code": refusal and refusal.code,
+        "error_message": refusal and refusal.message,
+        "error_field": refusal and refusal.field,
+        "display": refusal.display if refusal else "",
+        "row_key": os.urandom(32),
+        "created_at": now,
+        "queued_at": now if queued and not refusal else None,
+        "finished_at": now if refusal else None,
+    }
+
+
+def _json(value: Any) -> Jsonb | None:
+    return None if value is None else Jsonb(value)
+
+
+async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUID]:
+    """Queue proposed calls, whose turn it is; returns those that were still waiting for it."""
+    return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
+
+
+async def decide(connection: Connection, call: Row, decision: Row) -> None:
+    """Enter what a human decided about a waiting call, a row of `approval_decisions`, into the ledger."""
+    await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.decided(decision), decision["id"]))
+
+
+async def edit(connection: Connection, call_id: uuid.UUID, approved: Any, params_hash: str) -> bool:
+    """Keep the arguments that a waiting call will run with instead of the model's; False when it waits no more."""
+    found = await connection.execute(_EDIT, [Jsonb(approved), params_hash, call_id])
+    return await found.fetchone() is not None
+
+
+async def resume(connection: Connection, call_id: uuid.UUID, answers: list[dict[str, Any]]) -> bool:
+    """Queue a waiting call that was approved and has passed the gates again; False when it waits no more."""
+    found = await connection.execute(_RESUME, [Jsonb(answers), call_id])
+    return await found.fetchone() is not None
+
+
+async def refuse(connection: Connection, call: Row, failure: Failure, answers: list[dict[str, Any]] | None) -> bool:
+    """End a waiting call that was not approved, or that the gates refuse now; False when it waits no more."""
+    outcome = Outcome(failure=failure, display=failure.display)
+    return await _settle(connection, call | {"resumed_decision": answers}, outcome, [Status.AWAITING_APPROVAL])
+
+
+async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> Row | None:
+    """Take a queued call: its row, with the new fence; None when it is not queued (any more)."""
+    return await (await connection.execute(_CLAIM, [lease_seconds, call_id])).fetchone()
+
+
+async def start(connection: Connection, call: Row) -> Row | None:
+    """Mark a claimed call as running: its row, with the time since when; None when the claim was lost."""
+    started = await (await connection.execute(_START, [call["id"], call["fence"]])).fetchone()
+    # A row of its own: the transaction may be rolled back, and then the call has not begun.
+    return None if started is None else call | started
+
+
+async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
+    """Give a claimed or running call back to the queue; False when the claim was lost."""
+    return await (await connection.execute(_REQUEUE, [call_id, fence])).fetchone() is not None
+
+
+async def settle(connection: Connection, call: Row, outcome: Outcome) -> bool:
+    """End a claimed or running call under the fence in its row; False, and no trace, when the claim was lost."""
+    return await _settle(connection, call, outcome, [Status.CLAIMED, Status.RUNNING])
+
+
+async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
+    """End the run's calls that nobody has begun; returns their ids."""
+    waiting = await (await connection.execute(_OPEN, [run_id])).fetchall()
+    unbegun = [Status.PROPOSED, Status.AWAITING_APPROVAL, Status.QUEUED]
+    outcome = Outcome(failure=failure, display=failure.display)
+    return [call["id"] for call in waiting if await _settle(connection, call, outcome, unbegun)]
+
+
+async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: list[Status]) -> bool:
+    failure = outcome.failure
+    values: Row = {
+        "id": call["id"],
+        "from": [status.value for status in sources],
+        "fence": call["fence"],
+        "status": Status.ERROR.value if failure else Status.SUCCESS.value,
+        "error_code": failure and failure.code,
+        "error_message": failure and failure.message,
+        "error_field": failure and failure.field,
+        "output_bytes": outcome.output_bytes,
+        "output_hash": outcome.output_hash,
+        "display": outcome.display,
+        "side_effects": outcome.side_effects,
+        "output": None if failure else outcome.output,
+        "attempt": call["attempt"],
+        "queued_at": call["queued_at"],
+        "started_at": call["started_at"],
+        "execution_time_ms": outcome.execution_time_ms,
+        "approved_params_hash": call["approved_params_hash"],
+        "resumed_decision": call["resumed_decision"],
+        "finished_at": datetime.now(UTC),
+        "version": ledger.VERSION,
+    }
+    values["commitment"] = ledger.commitment(call["row_key"], ledger.settled(values))
+    # JSON null is an output too; only a call without any output leaves the column empty.
+    values["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
+    values["side_effects"] = Jsonb(outcome.side_effects)
+    values["resumed_decision"] = _json(call["resumed_decision"])
+    return await (await connection.execute(_SETTLE, values)).fetchone() is not None

@@ -1,0 +1,1 @@
+"""What is erased, by age or on request, and what stays provable."""

@@ -1,0 +1,64 @@
+"""Every address under /v1: the compatible APIs, and the models that they may name."""
+
+from typing import Any
+
+from gateway.compat import http, models, serving
+from gateway.compat.http import Receive, Scope, Send
+from gateway.compat.interface import Surface
+from gateway.compat.messages import counting
+from gateway.compat.responses import stored
+
+PREFIX = "/v1/"
+
+
+def takes(scope: Scope) -> bool:
+    """Whether the request is one for `answer`; what asks before a page's request is Django's affair."""
+    return bool(scope["path"].startswith(PREFIX)) and scope["method"] != "OPTIONS"
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hand a request to its surface."""
+    method, path = scope["method"], scope["path"].rstrip("/")
+    surface = _surfaces().get(path)
+    if path == "/v1/messages/count_tokens" and method == "POST":
+        await counting.answer(scope, receive, send)
+    elif surface is not None and method == "POST":
+        await serving.answer(surface, scope, receive, send)
+    elif path == "/v1/models" or path.startswith("/v1/models/"):
+        await models.answer(scope, send)
+    elif path.startswith("/v1/responses/") and method == "GET":
+        await stored.answer(scope, send)
+    else:
+        await _nowhere(scope, send, 405 if surface is not None else 404)
+
+
+def _surfaces() -> dict[str, Surface]:
+    """The surfaces by address; imported at first use, since few processes serve them."""
+    from gateway.compat.chat_completions import api
+    from gateway.compat.messages import api as messages
+    from gateway.compat.responses import api as responses
+
+    return {
+        "/v1/chat/completions": api.SURFACE,
+        "/v1/messages": messages.SURFACE,
+        "/v1/responses": responses.SURFACE,
+    }
+
+
+def error(path: str, status: int, code: str, message: str) -> dict[str, Any]:
+    """The body of an error at an address under /v1, in the form of its vendor; elsewhere in one that both read."""
+    from gateway.compat.messages import api as messages
+
+    path = path.rstrip("/")
+    surface = messages.SURFACE if path == "/v1/messages/count_tokens" else _surfaces().get(path)
+    if surface is not None:
+        return surface.error(status, code, message)
+    return {
+        "type": "error",
+        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": code},
+    }
+
+
+async def _nowhere(scope: Scope, send: Send, status: int) -> None:
+    message = f"{scope['method']} {ascii(scope['path'])[1:-1][:200]} is nothing that Toolgate answers."
+    await http.send_json(send, status, error("", status, "unknown_url", message), "")

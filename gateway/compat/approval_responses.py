@@ -1,0 +1,180 @@
+"""What a client says to approval requests, done before its run begins; then the answer that it goes on from is whole.
+
+Nobody approves a call in their own name: a yes of the one who asked means "go on" and is refused while nobody has
+decided, and a no withdraws the request. An approver's yes and no are decisions like those in the queue.
+
+Refused                     the answer's HTTP status, code and words
+├── Undecided               403 own_request
+├── NeedsScope              403 forbidden
+├── Unseen                  422 arguments_changed
+└── StillRunning            503 response_in_progress
+"""
+
+import asyncio
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Expired, NoSuchRequest
+from approvals.notifications.links import page_of
+from approvals.requests import decisions, queue, votes
+from approvals.requests.decisions import Decider
+from gateway.compat.interface import ClientRequest
+from gateway.runs import lifecycle
+from gateway.runs.errors import NoSuchRun
+from gateway.runs.view import RunView
+from tenants.errors import Refused
+from tenants.people.principal import Principal
+from tenants.scope.transactions import Scope, transaction
+
+Row = dict[str, Any]
+
+PATIENCE_SECONDS = 30.0
+_REQUESTS = """
+    SELECT id, user_id, run_id, tool_name, status, expires_at, params_hash, revision FROM approval_requests
+    WHERE id = ANY(%s)"""
+
+
+class Undecided(Refused):
+    """The one who asked says yes, and somebody else has to."""
+
+    status = 403
+    code = "own_request"
+
+    def __init__(self, row: Row):
+        super().__init__(
+            f"{row['tool_name']} was asked for in your own name, so it is not yours to approve: an approver or an "
+            f"owner of your tenant decides about approval {row['id']} (at {page_of(row['id'])}). Nothing has run. "
+            "Say the same again once it is decided, or answer with approve: false to withdraw it.",
+            "input",
+        )
+
+
+class NeedsScope(Refused):
+    """The key may see approval requests and not decide about them."""
+
+    status = 403
+    code = "forbidden"
+
+    def __init__(self) -> None:
+        super().__init__("This needs the scope approvals:decide.", "input")
+
+
+class Unseen(Refused):
+    """The arguments are not those that the approver has seen; 409 would make an SDK send the same again by itself."""
+
+    status = 422
+    code = ArgumentsChanged.code
+
+    def __init__(self) -> None:
+        super().__init__(ArgumentsChanged().detail, "input")
+
+
+class StillRunning(Refused):
+    """What the client goes on from has not come to rest in time."""
+
+    status = 503
+    code = "response_in_progress"
+
+    def __init__(self) -> None:
+        super().__init__("The response that you go on from is still being made. Ask again in a few seconds.")
+
+
+async def act(principal: Principal, request: ClientRequest) -> None:
+    """Do what the client says, and return once the answers that it goes on from are at rest.
+
+    Raises NoSuchRequest, Undecided, NeedsScope, Unseen, StillRunning, and what `decisions.approve` and `deny` raise;
+    when more than one is answered, nothing is done if any of them must be refused from the start.
+    """
+    scope = Scope(principal.tenant_id, principal.user_id)
+    rows = await _found(principal, scope, request.approvals)
+    for row in rows:
+        yes, _, seen = request.approvals[row["id"].hex]
+        if row["status"] != "pending" or row["expires_at"] <= datetime.now(UTC):
+            continue
+        if row["user_id"] == scope.user_id:
+            if yes:
+                raise Undecided(row)
+        elif votes.unseen(row, seen) if yes else seen not in (None, row["params_hash"]):
+            raise await _unseen(principal, row["id"])
+    settled = {row["id"] for row in rows if await _done(principal, scope, row, *request.approvals[row["id"].hex])}
+    awaited = {row["run_id"] for row in rows if row["user_id"] == scope.user_id}
+    if request.previous is not None:
+        awaited.add(uuid.UUID(request.previous))
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            for run_id in awaited:
+                await _at_rest(scope, run_id, settled)
+    except TimeoutError:
+        raise StillRunning from None
+
+
+async def _found(principal: Principal, scope: Scope, approvals: Iterable[str]) -> list[Row]:
+    """The requests that are answered, each one that the caller may answer so."""
+    wanted = {approval_id: uuid.UUID(approval_id) for approval_id in approvals}
+    if not wanted:
+        return []
+    async with transaction(scope) as connection:
+        rows = await (await connection.execute(_REQUESTS, [list(wanted.values())])).fetchall()
+    visible = [row for row in rows if row["user_id"] == scope.user_id or "approvals:read" in principal.scopes]
+    if missing := set(wanted.values()) - {row["id"] for row in visible}:
+        raise NoSuchRequest(min(missing))
+    for row in visible:
+        if row["user_id"] != scope.user_id and "approvals:decide" not in principal.scopes:
+            raise NeedsScope
+    return visible
+
+
+async def _unseen(principal: Principal, request_id: uuid.UUID) -> Unseen:
+    """The refusal, with the request as it is now."""
+    refusal = Unseen()
+    refusal.more = {"approval": await sync_to_async(queue.look)(principal, request_id)}
+    return refusal
+
+
+async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason: str, seen: str | None) -> bool:
+    """Do what was said to one request; whether its call is not waiting for anybody any more."""
+    if row["status"] != "pending":
+        return True
+    if row["expires_at"] <= datetime.now(UTC):
+        await decisions.expire(scope, row["id"])
+        return True
+    try:
+        if row["user_id"] != scope.user_id:
+            decide = decisions.approve if yes else decisions.deny
+            decider = Decider(principal.tenant_id, principal.user_id, "api")
+            return bool((await decide(decider, row["id"], reason=reason, seen=seen))["status"] != "pending")
+        await decisions.cancel(scope, row["id"])
+    except AlreadyVoted:
+        return False
+    except ArgumentsChanged:
+        raise await _unseen(principal, row["id"]) from None
+    except (AlreadyDecided, Expired):
+        # Somebody was faster; the model is told what came of it.
+        pass
+    return True
+
+
+async def _at_rest(scope: Scope, run_id: uuid.UUID, settled: set[uuid.UUID]) -> None:
+    """Return when the run is over, or waits for nothing but decisions that are still to come."""
+    try:
+        view = await lifecycle.look(scope, run_id)
+    except NoSuchRun:
+        # Whoever reads the transcript says so.
+        return
+    if _rests(view, settled):
+        return
+    async with lifecycle.watching(scope, view) as changed:
+        while not _rests(view, settled):
+            await changed.wait()
+            changed.clear()
+
+
+def _rests(view: RunView, settled: set[uuid.UUID]) -> bool:
+    if not view.suspended:
+        return view.final
+    calls = (call for turn in view.turns for call in turn.calls)
+    return all(call["status"] in ("success", "error") for call in calls if call["approval_id"] in settled)

@@ -1,0 +1,61 @@
+"""A run as the answer that a surface writes."""
+
+from gateway.compat.interface import ClientRequest, Reply, TurnReply
+from gateway.providers.interface import Usage
+from gateway.runs.prompting import continuity
+from gateway.runs.view import RunView, TurnView, call_body, pending, required_action
+
+# A spent budget ends an answer as a full one ends: cut.
+_CUT = {"max_turns", "time", "tokens"}
+
+
+def turn_reply(turn: TurnView) -> TurnReply:
+    """One turn as far as it has come."""
+    return TurnReply(turn.number, turn.text, turn.opaque, tuple(call_body(call) for call in turn.calls))
+
+
+def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
+    """The answer to a request, of its run that is over or waits for humans."""
+    row, last = view.row, view.last
+    waiting = pending(last) if last and view.suspended else []
+    action = required_action(waiting)
+    calls = last.client_calls if last else ()
+    more = last.more if last else {}
+    return Reply(
+        id=view.id.hex,
+        created=created,
+        model=request.model,
+        turns=tuple(turn_reply(turn) for turn in view.turns),
+        calls=calls,
+        finish_reason=_finish_reason(view, bool(calls)),
+        usage=_usage(view),
+        toolgate={
+            "run_id": str(view.id),
+            "conversation_id": str(row["conversation_id"]),
+            "status": row["status"],
+            "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
+        },
+        stop_sequence=more.get("stop_sequence"),
+        notice=continuity.notice(waiting) if waiting else "",
+        pending=tuple(action["approvals"]) if action else (),
+        family=more.get("family"),
+        extra=more.get("extra", {}),
+        echo=request.echo,
+    )
+
+
+def _finish_reason(view: RunView, client_calls: bool) -> str:
+    if view.row["incomplete_reason"] in _CUT:
+        return "length"
+    if client_calls:
+        return "tool_calls"
+    reason = view.last.finish_reason if view.last else "stop"
+    return "stop" if reason == "tool_calls" else reason
+
+
+def _usage(view: RunView) -> Usage:
+    def summed(name: str) -> int:
+        return sum(turn.more.get(name, 0) for turn in view.turns)
+
+    row = view.row
+    return Usage(row["input_tokens"], row["output_tokens"], summed("cached_tokens"), summed("reasoning_tokens"))

@@ -1,0 +1,55 @@
+"""`GET /v1/responses/{id}`: one of the caller's responses, as far as it has come by now."""
+
+import uuid
+from typing import Any
+
+import psycopg
+
+from gateway.compat import http, replies
+from gateway.compat.http import Scope, Send
+from gateway.compat.responses import ids
+from gateway.compat.responses.api import SURFACE
+from gateway.compat.serving import authenticated
+from gateway.process.request_ids import request_id
+from gateway.runs import repository
+from gateway.runs.errors import NoSuchResponse, Unavailable
+from gateway.runs.prompting import serialization
+from gateway.runs.view import from_rows
+from tenants.errors import Refused
+from tenants.people.principal import Principal
+from tenants.scope.transactions import Scope as Walls
+from tenants.scope.transactions import transaction
+
+PREFIX = "/v1/responses/"
+NOBODY = "0" * 32
+
+
+async def answer(scope: Scope, send: Send) -> None:
+    """The response that the path names."""
+    headers = http.headers(scope)
+    identity = request_id(headers.get("x-request-id", ""))
+    try:
+        principal = await authenticated(headers)
+        body = await _response(principal, scope["path"].removeprefix(PREFIX).rstrip("/"))
+        await http.send_json(send, 200, body, identity)
+    except Refused as refusal:
+        error = SURFACE.error(refusal.status, refusal.code, refusal.detail, refusal.field)
+        await http.send_json(send, refusal.status, error, identity)
+    except psycopg.OperationalError:
+        error = SURFACE.error(Unavailable.status, Unavailable.code, Unavailable().detail)
+        await http.send_json(send, Unavailable.status, error, identity)
+
+
+async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
+    walls = Walls(principal.tenant_id, principal.user_id)
+    run_id = uuid.UUID(ids.run_of_response(response_id) or NOBODY)
+    async with transaction(walls) as connection:
+        row = await repository.run(connection, walls, run_id)
+        request = await repository.request(connection, run_id)
+        if row is None or request is None or row["surface"] != SURFACE.name:
+            raise NoSuchResponse(response_id, "response_id")
+        view = from_rows(row, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+    body = SURFACE.whole(replies.reply(view, serialization.loads(request), int(row["created_at"].timestamp())))
+    if row["status"] == "failed":
+        return {**body, "error": {"code": row["error_code"], "message": row["error_message"]}}
+    return body

@@ -1,0 +1,294 @@
+"""Serves the compatible APIs under /v1: one path through authentication, a run, and an answer, whatever the dialect.
+
+A bare ASGI callable, like `gateway.rest.chat.fast`, over the same services. 409 is never answered here, and an error after a
+managed call has run carries `x-should-retry: false`: the vendors' SDKs try again by themselves, and would act twice.
+"""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import psycopg
+import structlog
+from django.conf import settings
+
+from gateway.compat import approval_responses, http, replies
+from gateway.compat.http import Headers, Receive, Scope, Send
+from gateway.compat.interface import BadRequest, ClientRequest, StreamWriter, Surface
+from gateway.process.request_ids import request_id
+from gateway.providers.interface import UserMessage
+from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
+from gateway.runs import lifecycle
+from gateway.runs.errors import Leaving, Unavailable
+from gateway.runs.preparation import ChatRequest
+from gateway.runs.view import RunView, call_body
+from tenants.errors import Refused
+from tenants.login.authentication import bearer, by_key
+from tenants.people.principal import Principal
+from tenants.scope.transactions import Scope as Walls
+
+log = logging.getLogger(__name__)
+
+MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_V1_BODY_BYTES
+MAX_KEY_CHARACTERS = 255
+# How long a stream's first event is waited for, so that an early failure is an HTTP error and not one in the stream.
+PATIENCE_SECONDS = KEEP_ALIVE_SECONDS
+FAILED = "Toolgate failed to answer. The failure was recorded."
+
+
+class Unauthenticated(Refused):
+    """No key, or none that is valid."""
+
+    status = 401
+    code = "invalid_api_key"
+
+
+class Forbidden(Refused):
+    """The key does not reach that far."""
+
+    status = 403
+    code = "forbidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request on its way through: whose it is, over which surface, and where its answer goes."""
+
+    surface: Surface
+    principal: Principal
+    headers: Headers
+    identity: str
+    receive: Receive
+    send: Send
+
+    @property
+    def walls(self) -> Walls:
+        """The walls that its run stands within."""
+        return Walls(self.principal.tenant_id, self.principal.user_id)
+
+
+async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request to a surface's main address."""
+    headers = http.headers(scope)
+    identity = request_id(headers.get("x-request-id", ""))
+    structlog.contextvars.clear_contextvars()
+    structlog.contextvars.bind_contextvars(request_id=identity)
+
+    async def refuse(refusal: Refused, more: Headers | None = None) -> None:
+        body = surface.error(refusal.status, refusal.code, refusal.detail, refusal.field)
+        if refusal.more:
+            body["toolgate"] = refusal.more
+        await http.send_json(send, refusal.status, body, identity, more)
+
+    try:
+        principal = await authenticated(headers)
+        given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
+        if surface.family == "anthropic" and "anthropic-beta" in headers:
+            # A part of the request, though it comes as a header.
+            given["betas"] = [beta.strip() for beta in headers["anthropic-beta"].split(",") if beta.strip()]
+        request = surface.parse(given)
+        exchange = Exchange(surface, principal, headers, identity, receive, send)
+        await _answer(exchange, request, given)
+    except http.ClientGone:
+        return
+    except Leaving as refusal:
+        # What its run has done is not known here, so no SDK should ask again by itself.
+        await refuse(refusal, {"x-should-retry": "false"})
+    except Refused as refusal:
+        await refuse(refusal)
+    except psycopg.OperationalError:
+        log.warning("database away")
+        await refuse(Unavailable())
+    except Exception:
+        log.exception("request failed")
+        await http.send_json(send, 500, surface.error(500, "internal_error", FAILED), identity)
+
+
+async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
+    """The member whose key this is; `x-api-key` counts as well as a bearer. Raises Unauthenticated or Forbidden."""
+    key = bearer(headers.get("authorization", "")) or headers.get("x-api-key", "")
+    principal = await by_key(key)
+    if principal is None:
+        raise Unauthenticated("The API key is missing, unknown, revoked or expired.")
+    if needs not in principal.scopes:
+        raise Forbidden(f"This needs the scope {needs}.")
+    return principal
+
+
+async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
+    await approval_responses.act(exchange.principal, request)
+    created = int(time.time())
+    view = await lifecycle.begin(exchange.principal, _chat(exchange, request, given))
+    if request.stream:
+        await _stream(exchange, request, view, created)
+        return
+    try:
+        await _until_rest(exchange, view)
+    except asyncio.CancelledError:
+        raise Leaving from None
+    if view.row["status"] in ("failed", "cancelled"):
+        await _failed(exchange, view)
+        return
+    body = exchange.surface.whole(replies.reply(view, request, created))
+    await http.send_json(exchange.send, 200, body, exchange.identity)
+
+
+def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> ChatRequest:
+    key = exchange.headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
+        raise BadRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
+    named = names_model(request)
+    said = next((each.text for each in reversed(request.messages) if isinstance(each, UserMessage)), "")
+    asked = {name: value for name, value in given.items() if name != "stream"}
+    return ChatRequest(
+        content=said.replace("\x00", "\ufffd")[:100_000],
+        agent=None if named else request.model,
+        model=request.model if named else None,
+        streams=request.stream,
+        idempotency_key=key,
+        request_hash=hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest() if key else None,
+        surface=exchange.surface.name,
+        client=request,
+    )
+
+
+def names_model(request: ClientRequest) -> bool:
+    """Whether the request names a provider's model, and not an agent. Raises BadRequest for what can be neither."""
+    if not 0 < len(request.model) <= 200 or not request.model.isprintable():
+        raise BadRequest("model must be 1 to 200 printable characters.", "model")
+    return "/" in request.model
+
+
+async def _until_rest(exchange: Exchange, view: RunView) -> None:
+    """Wait for the run, watching whether the client is still there."""
+    rest = asyncio.create_task(lifecycle.until_rest(exchange.walls, view))
+    await _beside_the_client(exchange, view, rest)
+
+
+async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.Task[None]") -> None:
+    """Finish the work unless the client hangs up first; what becomes of the run then is its agent's affair."""
+    gone = asyncio.create_task(http.hung_up(exchange.receive))
+    try:
+        await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            await work
+            return
+        if view.row["profile"].get("on_disconnect") == "cancel":
+            await lifecycle.cancel(exchange.walls, view.id)
+        raise http.ClientGone
+    finally:
+        gone.cancel()
+        work.cancel()
+
+
+async def _failed(exchange: Exchange, view: RunView) -> None:
+    status, code, message = _error(view)
+    more: Headers = {}
+    if status == 429:
+        more["retry-after"] = str(PROVIDER_RETRY_SECONDS)
+    if _acted(view):
+        more["x-should-retry"] = "false"
+    body = exchange.surface.error(status, code, message)
+    await http.send_json(exchange.send, status, body, exchange.identity, more)
+
+
+def _error(view: RunView) -> tuple[int, str, str]:
+    row = view.row
+    if row["status"] == "cancelled":
+        return 400, row["error_code"] or "cancelled", row["error_message"] or "The run was cancelled."
+    return row["error_status"] or 500, row["error_code"], row["error_message"]
+
+
+def _acted(view: RunView) -> bool:
+    """Whether a managed call of the run has begun, so that asking again could act twice."""
+    return any(call["started_at"] is not None for turn in view.turns for call in turn.calls)
+
+
+# --- streaming -------------------------------------------------------------------------------------------------------
+async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, created: int) -> None:
+    """Send the run as it goes; a failure before anything was shown is an HTTP error like any other."""
+    writer = exchange.surface.writer(id=view.id.hex, created=created, model=request.model, request=request)
+    await _something_to_show(exchange, view)
+    if view.row["status"] == "failed" and not _shown(view):
+        await _failed(exchange, view)
+        return
+
+    async def send_all() -> None:
+        await http.begin_stream(exchange.send, exchange.identity, STREAM_HEADERS)
+        async with aclosing(_events(exchange, writer, view, request, created)) as events:
+            async for piece in events:
+                await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})
+        await exchange.send({"type": "http.response.body", "body": b""})
+
+    await _beside_the_client(exchange, view, asyncio.create_task(send_all()))
+
+
+async def _something_to_show(exchange: Exchange, view: RunView) -> None:
+    async with lifecycle.watching(exchange.walls, view) as changed:
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not (view.final or view.suspended or _shown(view)) and (left := end - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await changed.wait()
+            except TimeoutError:
+                return
+            changed.clear()
+
+
+def _shown(view: RunView) -> bool:
+    return any(turn.length or turn.heard or turn.opaque for turn in view.turns)
+
+
+async def _events(
+    exchange: Exchange, writer: StreamWriter, view: RunView, request: ClientRequest, created: int
+) -> AsyncGenerator[bytes, None]:
+    yield writer.begin()
+    sent = _Sent(writer)
+    async with lifecycle.watching(exchange.walls, view) as changed:
+        while True:
+            changed.clear()
+            if piece := sent.new(view):
+                yield piece
+            if view.row["status"] in ("failed", "cancelled"):
+                yield writer.error(*_error(view))
+                return
+            if view.final or view.suspended:
+                yield writer.end(replies.reply(view, request, created))
+                return
+            try:
+                async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+                    await changed.wait()
+            except TimeoutError:
+                yield writer.keep_alive()
+
+
+class _Sent:
+    """How much of a run a stream has shown: text and opaque parts by turn, and settled calls."""
+
+    def __init__(self, writer: StreamWriter):
+        self._writer = writer
+        self._text: dict[int, int] = {}
+        self._opaque: dict[int, int] = {}
+        self._calls: set[Any] = set()
+
+    def new(self, view: RunView) -> bytes:
+        """What has come since the last time."""
+        pieces: list[bytes] = []
+        for turn in view.turns:
+            for part in turn.opaque[self._opaque.get(turn.number, 0) :]:
+                pieces.append(self._writer.opaque(turn.number, part))
+                self._opaque[turn.number] = self._opaque.get(turn.number, 0) + 1
+            if text := turn.after(self._text.get(turn.number, 0)):
+                pieces.append(self._writer.text(turn.number, text))
+                self._text[turn.number] = turn.length
+            for call in turn.calls:
+                if call["status"] in ("success", "error") and call["id"] not in self._calls:
+                    self._calls.add(call["id"])
+                    pieces.append(self._writer.call(turn.number, call_body(call)))
+        return b"".join(pieces)

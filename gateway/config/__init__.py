@@ -1,0 +1,1 @@
+"""The Django project itself: settings, addresses, ASGI and Celery. It puts everything together."""

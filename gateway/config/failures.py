@@ -1,0 +1,41 @@
+"""The answers to requests that Django's views failed to answer."""
+
+import sys
+
+import django.db
+import psycopg
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import loader
+from django.views.defaults import bad_request, server_error
+
+from gateway.rest.framework import problems
+
+API = "/api/"
+_DATABASE_AWAY = (psycopg.OperationalError, django.db.OperationalError)
+
+
+def senseless(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400."""
+    if request.path.startswith(API):
+        body = problems.problem(400, "invalid_request", "The request is not valid.")
+        return JsonResponse(body, status=400, content_type=problems.CONTENT_TYPE)
+    return bad_request(request, exception)
+
+
+def failed(request: HttpRequest) -> HttpResponse:
+    """Django's handler500: 503 with `Retry-After` when no connection to the database was to be had, else 500."""
+    error = sys.exc_info()[1]
+    for_programs = request.path.startswith(API)
+    if isinstance(error, _DATABASE_AWAY):
+        refusal = problems.unavailable(error)
+        headers = {"Retry-After": str(refusal.retry_after), "Cache-Control": "no-store"}
+        if for_programs:
+            body = problems.refused(refusal)
+            return JsonResponse(body, status=503, headers=headers, content_type=problems.CONTENT_TYPE)
+        # Without the request: who it is from would be asked of the database.
+        page = loader.render_to_string("unavailable.html", {"seconds": refusal.retry_after})
+        return HttpResponse(page, status=503, headers=headers)
+    if for_programs:
+        body = problems.problem(500, "internal_error", problems.FAILED)
+        return JsonResponse(body, status=500, content_type=problems.CONTENT_TYPE)
+    return server_error(request)

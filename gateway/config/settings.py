@@ -1,0 +1,414 @@
+"""Django's settings, made from the environment; `docs/operations.md` lists every variable."""
+
+import re
+from datetime import timedelta
+from email.utils import parseaddr
+
+from gateway.process import environment as env
+from tenants.people.encryption import WrongKey, check_keys
+from tenants.scope.logins import derived_urls, generated_secrets
+from tools.interface import Tier
+
+BASE_DIR = env.ROOT
+TOOLGATE_ENV = env.text("TOOLGATE_ENV", "development")
+if TOOLGATE_ENV not in {"development", "production"}:
+    raise env.WrongSetting(f"TOOLGATE_ENV must be development or production, not {TOOLGATE_ENV!r}")
+DEVELOPMENT = TOOLGATE_ENV == "development"
+DEBUG = False
+TOOLGATE_DATA_DIR = env.data_dir()
+
+
+def _demanded(name: str) -> str:
+    value = env.text(name) if not DEVELOPMENT else env.generated(name)
+    if not value and not DEVELOPMENT:
+        raise env.WrongSetting(f"{name} must be set when TOOLGATE_ENV is production")
+    return value
+
+
+# Which of our processes this is; only the supervisor sets it. Web, worker and beat never hold the owner's login.
+TOOLGATE_PROCESS = env.text("TOOLGATE_PROCESS", "command")
+
+SECRET_KEY = _demanded("SECRET_KEY") or generated_secrets(TOOLGATE_DATA_DIR)["secret_key"]
+# What tenants' secrets are encrypted with: the first encrypts, all decrypt.
+TOOLGATE_ENCRYPTION_KEYS = [key.strip() for key in _demanded("TOOLGATE_ENCRYPTION_KEYS").split(",") if key.strip()]
+TOOLGATE_ENCRYPTION_KEYS = TOOLGATE_ENCRYPTION_KEYS or [generated_secrets(TOOLGATE_DATA_DIR)["encryption_key"]]
+try:
+    check_keys(TOOLGATE_ENCRYPTION_KEYS)
+except WrongKey as wrong:
+    raise env.WrongSetting(f"TOOLGATE_ENCRYPTION_KEYS: {wrong}; `openssl rand -hex 32` makes one") from None
+HOST = env.text("HOST", "127.0.0.1")
+PORT = env.integer("PORT", 8000, most=65535)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")
+if not ALLOWED_HOSTS:
+    raise env.WrongSetting(
+        "ALLOWED_HOSTS must name the hosts that Toolgate is reached by when TOOLGATE_ENV is production"
+    )
+# Where people reach the pages: for links in what is sent to them.
+_host = ALLOWED_HOSTS[0].lstrip(".")
+_local = f"http://[{HOST}]:{PORT}" if ":" in HOST else f"http://{HOST}:{PORT}"
+PUBLIC_URL = (env.text("PUBLIC_URL") or (_local if DEVELOPMENT or _host == "*" else f"https://{_host}")).rstrip("/")
+if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", PUBLIC_URL):
+    raise env.WrongSetting(f"PUBLIC_URL must look like https://toolgate.example.com, not {PUBLIC_URL!r}")
+TRUSTED_PROXIES = env.words("TRUSTED_PROXIES")
+CORS_ALLOWED_ORIGINS = CSRF_TRUSTED_ORIGINS = env.words("CORS_ALLOWED_ORIGINS")
+for _origin in CORS_ALLOWED_ORIGINS:
+    if not re.fullmatch(r"https?://[^\s/?#@*A-Z]+", _origin):
+        raise env.WrongSetting(f"CORS_ALLOWED_ORIGINS must be like https://app.example.com, not {_origin!r}")
+
+# --- what is installed -----------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    # Before Django's accounts, two of whose commands it replaces.
+    "tenants.replaced_commands",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_filters",
+    "django_htmx",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tenants",
+    "audit",
+    "tools",
+    "approvals",
+    "gateway",
+]
+MIDDLEWARE = [
+    "gateway.process.request_ids.RequestId",
+    "gateway.process.request_ids.sound_input",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "tenants.scope.operator_database.OperatorDatabase",
+]
+ROOT_URLCONF = "gateway.config.urls"
+ASGI_APPLICATION = "gateway.config.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# --- PostgreSQL: one login a purpose ---------------------------------------------------------------------------------
+_urls = {"default": "DATABASE_URL", "system": "DATABASE_SYSTEM_URL", "operator": "DATABASE_OPERATOR_URL"}
+if TOOLGATE_PROCESS == "command":
+    _urls["owner"] = "DATABASE_OWNER_URL"
+DATABASE_URLS = {alias: _demanded(name) if alias == "default" else env.generated(name) for alias, name in _urls.items()}
+if not DATABASE_URLS["default"]:
+    raise env.WrongSetting("DATABASE_URL is not set and no `make up` is running; start it, or set DATABASE_URL")
+if not DATABASE_URLS["system"] or not DATABASE_URLS["operator"]:
+    DATABASE_URLS = derived_urls(DATABASE_URLS, TOOLGATE_DATA_DIR)
+DATABASES = {alias: env.database(_urls[alias], url) for alias, url in DATABASE_URLS.items() if url}
+for _alias, _database in DATABASES.items():
+    _database["OPTIONS"] |= {"application_name": f"toolgate-{TOOLGATE_PROCESS}"}  # type: ignore[operator]
+
+# How many connections a web process has for pages and REST, and how long one is waited for (seconds).
+PAGES_POOL_SIZE = env.integer("PAGES_POOL_SIZE", 8, least=1, most=1000)
+DATABASE_POOL_SECONDS = env.integer("DATABASE_POOL_SECONDS", 10, least=1, most=60)
+# Downloads of the history have connections of their own, on the app's login, and a bound on how many run at a time.
+EXPORT_POOL_SIZE = 2
+TOOLGATE_EXPORTS = env.integer("TOOLGATE_EXPORTS", 16, least=1, most=1000)
+TOOLGATE_EXPORTS_PER_PERSON = env.integer("TOOLGATE_EXPORTS_PER_PERSON", 2, least=1, most=1000)
+DATABASES["export"] = DATABASES["default"] | {"OPTIONS": DATABASES["default"]["OPTIONS"].copy()}  # type: ignore[attr-defined]
+if TOOLGATE_PROCESS == "web":
+    for _alias, _size in (("default", PAGES_POOL_SIZE), ("operator", PAGES_POOL_SIZE), ("export", EXPORT_POOL_SIZE)):
+        _pool = {"min_size": 0, "max_size": _size, "timeout": DATABASE_POOL_SECONDS}
+        DATABASES[_alias]["OPTIONS"] |= {"pool": _pool}  # type: ignore[operator]
+DATABASE_ROUTERS = ["tenants.scope.routing.RoleRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# The service code's own asynchronous pool, on the app's login.
+DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 20, least=1, most=1000)
+
+# --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
+REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "toolgate",
+        # A Redis that hangs must cost a refusal, not a request.
+        "OPTIONS": {"socket_timeout": 1.0, "socket_connect_timeout": 1.0},
+    }
+}
+SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
+
+# --- WebSocket: what tells every process that an approval request changed ---------------------------------------------
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {
+            "hosts": [{"address": REDIS_URL, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}],
+            "prefix": "toolgate:channels:",
+        },
+    }
+}
+
+# --- Celery ----------------------------------------------------------------------------------------------------------
+WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, least=1, most=64)
+WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 8, least=1, most=256)
+RUN_LEASE_SECONDS = env.integer("RUN_LEASE_SECONDS", 15, least=3, most=3600)
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},
+    # It may wait a little where the worker is busy: a message too many costs a glance.
+    "seal": {"task": "audit.seal", "schedule": timedelta(seconds=2), "options": {"expires": 8}},
+    "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
+}
+
+# Months of tool calls before this one that are kept; 0 is all.
+TOOLGATE_KEEP_MONTHS = env.integer("TOOLGATE_KEEP_MONTHS", 0, most=1200)
+
+# --- the log of the ledger -------------------------------------------------------------------------------------------
+# Read when somebody seals, and only then: no other process gets to see the private key.
+TOOLGATE_LEDGER_KEY = env.later("TOOLGATE_LEDGER_KEY")
+TOOLGATE_CHECKPOINT_FILE = BASE_DIR / (env.text("TOOLGATE_CHECKPOINT_FILE") or TOOLGATE_DATA_DIR / "checkpoints.jsonl")
+TOOLGATE_WITNESS_URL = env.text("TOOLGATE_WITNESS_URL")
+if TOOLGATE_WITNESS_URL and not re.fullmatch(r"https?://[^\s/]+\S*", TOOLGATE_WITNESS_URL):
+    raise env.WrongSetting("TOOLGATE_WITNESS_URL must look like https://witness.example.com/checkpoints")
+
+# --- people ----------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "tenants.User"
+AUTHENTICATION_BACKENDS = ["tenants.login.authentication.PasswordBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/accounts/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/accounts/login/"
+LOGIN_ATTEMPTS = "10/m"
+
+# --- providers and tools ---------------------------------------------------------------------------------------------
+OPENAI_API_KEY = env.text("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
+ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
+ANTHROPIC_BASE_URL = env.text("ANTHROPIC_BASE_URL")
+GEMINI_API_KEY = env.text("GEMINI_API_KEY")
+GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
+# What /v1/models lists of each; any other name is passed on as well.
+OPENAI_MODELS = env.words("OPENAI_MODELS")
+ANTHROPIC_MODELS = env.words("ANTHROPIC_MODELS")
+GEMINI_MODELS = env.words("GEMINI_MODELS")
+# How long a provider may send nothing in the middle of an answer.
+PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
+# In production the demo model answers nobody who did not ask for it by name.
+DEFAULT_MODEL = env.text("DEFAULT_MODEL") or ("offline/demo" if DEVELOPMENT else "")
+if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
+    raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
+TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
+TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
+# How tools' own settings are read; each tool declares its own, see tools/configuration.py.
+TOOLGATE_READ_SETTING = env.text
+# What URLs of tenants and models may reach although it is not public.
+TOOLGATE_EGRESS_ALLOW = env.hosts_and_networks("TOOLGATE_EGRESS_ALLOW")
+
+# --- e-mail ----------------------------------------------------------------------------------------------------------
+EMAIL_HOST = env.text("EMAIL_HOST")
+_tls = env.boolean("EMAIL_USE_TLS")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587 if _tls else 25, least=1, most=65535)
+# Port 465 speaks TLS from its first byte; all others are asked to change to it.
+EMAIL_USE_SSL = _tls and EMAIL_PORT == 465
+EMAIL_USE_TLS = _tls and not EMAIL_USE_SSL
+EMAIL_HOST_USER = env.text("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env.text("EMAIL_HOST_PASSWORD")
+EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend" if EMAIL_HOST else "tools.network.mailbox.Mailbox"
+EMAIL_FILE_PATH = TOOLGATE_DATA_DIR / "mail"
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM") or "Toolgate <toolgate@localhost>"
+if not all(parseaddr(DEFAULT_FROM_EMAIL)[1].partition("@")) or not DEFAULT_FROM_EMAIL.isprintable():
+    raise env.WrongSetting(f"EMAIL_FROM must look like Name <name@example.com>, not {DEFAULT_FROM_EMAIL!r}")
+
+# --- pages and API ---------------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+APPEND_SLASH = True
+
+# --- bounds on what clients send -------------------------------------------------------------------------------------
+TOOLGATE_MAX_BODY_BYTES = env.integer("TOOLGATE_MAX_BODY_BYTES", 4 * 1024 * 1024, least=64 * 1024, most=2**30)
+TOOLGATE_MAX_V1_BODY_BYTES = env.integer("TOOLGATE_MAX_V1_BODY_BYTES", 32 * 1024 * 1024, least=64 * 1024, most=2**30)
+TOOLGATE_MAX_HEADER_BYTES = env.integer("TOOLGATE_MAX_HEADER_BYTES", 64 * 1024, least=4096)
+TOOLGATE_MAX_HEADERS = env.integer("TOOLGATE_MAX_HEADERS", 100, least=20, most=10_000)
+# How long a request's head and its body may take to arrive.
+TOOLGATE_HEADER_SECONDS = env.integer("TOOLGATE_HEADER_SECONDS", 15, least=1, most=3600)
+TOOLGATE_BODY_SECONDS = env.integer("TOOLGATE_BODY_SECONDS", 30, least=1, most=3600)
+# Nothing of a body touches the disk.
+DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = TOOLGATE_MAX_BODY_BYTES
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
+CSRF_FAILURE_VIEW = "gateway.server.proxies.csrf_failure"
+# Sent with answers over HTTPS only; 0 sends none.
+SECURE_HSTS_SECONDS = env.integer("TOOLGATE_HSTS_SECONDS", 0 if DEVELOPMENT else 31_536_000, most=10 * 31_536_000)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tenants.login.authentication.ApiKeyAuthentication",
+        "tenants.login.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["tenants.login.permissions.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["gateway.rest.framework.rendering.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.rest.framework.rendering.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_PAGINATION_CLASS": "gateway.rest.framework.pagination.Pages",
+    "PAGE_SIZE": 50,
+    "EXCEPTION_HANDLER": "gateway.rest.framework.problems.handle",
+    # `Accept` says what form is wanted, and nothing else does.
+    "URL_FORMAT_OVERRIDE": None,
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Toolgate",
+    "DESCRIPTION": "A multi-tenant LLM tool gateway with a database audit. Every answer carries `X-Request-Id`.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_AUTHENTICATION": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "displayOperationId": True, "defaultModelsExpandDepth": 0},
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_SUFFIX": "",
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "RunStatus": "gateway.models.Run.Status",
+        "RunErrorCode": "gateway.rest.chat.run_serializers.ERROR_CODES",
+        "IncompleteReason": "gateway.rest.chat.run_serializers.INCOMPLETE_REASONS",
+        "FinishReason": "gateway.rest.chat.run_serializers.FINISH_REASONS",
+        "ReplayEventName": "gateway.rest.chat.run_serializers.REPLAY_EVENTS",
+        "ToolCallOutcome": "gateway.rest.chat.run_serializers.OUTCOMES",
+        "MessageRole": "gateway.models.Message.Author",
+        "ToolCallStatus": "audit.models.Status",
+        "ToolCallErrorCode": "audit.models.ErrorCode",
+        "Gate": "gateway.rest.call_serializers.GATES",
+        "Tier": "tools.interface.Tier",
+        "ApprovalStatus": "approvals.models.ApprovalRequest.Status",
+        "Verdict": "approvals.models.ApprovalDecision.Verdict",
+        "DecisionVia": "gateway.rest.approvals.request_serializers.VIA",
+        "EditOperation": "gateway.rest.approvals.request_serializers.EDITS",
+        "RuleState": "approvals.rules.rulebook.STATES",
+        "Role": "tenants.models.Role",
+        "ErasureSubject": "gateway.rest.audit.erasures.SUBJECTS",
+        "ErasureScope": "audit.models.Erasure.Scope",
+        "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
+        "ProblemCode": "gateway.rest.framework.problems.codes",
+    },
+    "TAGS": [
+        {"name": "runs", "description": "Ask, and follow what comes of it."},
+        {"name": "conversations", "description": "One's own conversations and their messages."},
+        {"name": "tools", "description": "The tools that the caller may use."},
+        {"name": "tool-calls", "description": "The history of calls, and their receipts."},
+        {"name": "approvals", "description": "Calls that wait for a human."},
+        {"name": "approval-rules", "description": "Rules that decide in advance."},
+        {"name": "ledger", "description": "What the log of all calls is verified with."},
+        {"name": "erasures", "description": "What was erased, and erasing."},
+        {"name": "tenant", "description": "The caller's tenant."},
+    ],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.rest.framework.schema.plain_nulls",
+        "gateway.compat.openapi.add",
+    ],
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "gateway.process.logs.formatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        **{
+            name: {"level": "WARNING"}
+            for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp")
+        },
+        "django.request": {"level": "ERROR"},
+        # The server's own handlers write what they are given as it is.
+        **{name: {"handlers": [], "propagate": True, "level": "WARNING"} for name in ("uvicorn", "uvicorn.access")},
+        # With a traceback a second it would tell that Redis is away, which /readyz tells too.
+        "channels_redis": {"level": "CRITICAL"},
+    },
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Toolgate",
+    "SITE_HEADER": "Toolgate",
+    "SITE_SUBHEADER": "Operators' view of every tenant",
+    "SITE_ICON": lambda request: f"{STATIC_URL}img/logo.svg",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: f"{STATIC_URL}img/logo.svg"},
+    ],
+    "SHOW_VIEW_ON_SITE": False,
+    "COLORS": {
+        "primary": {
+            "50": "#eef1fd",
+            "100": "#e0e6fc",
+            "200": "#c6d0fa",
+            "300": "#a3b3f6",
+            "400": "#7b90ee",
+            "500": "#536de2",
+            "600": "#2f4fd0",
+            "700": "#2741ae",
+            "800": "#23388c",
+            "900": "#202f6f",
+            "950": "#141d46",
+        }
+    },
+    "SIDEBAR": {"show_search": True, "show_all_applications": False},
+}

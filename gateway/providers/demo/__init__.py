@@ -1,0 +1,1 @@
+"""The offline demo model: a few rules, no AI."""

@@ -1,0 +1,55 @@
+"""Google's Gemini, through the official SDK."""
+
+from urllib.parse import quote
+
+from gateway.providers.gemini import answers, requests
+from gateway.providers.gemini.upstream import GeminiUpstream
+from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS
+
+_COLLECTIONS = ("models", "tunedModels")
+
+
+class GeminiProvider:
+    """An adapter to the Gemini API at `base_url`, by default Google's own."""
+
+    name = "gemini"
+    family: Family = requests.FAMILY
+
+    def __init__(
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silent_seconds: float = SILENT_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ):
+        self._upstream = GeminiUpstream(self.name, api_key, base_url, silent_seconds, idle_seconds)
+
+    async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
+        """Ask once; see `Provider.ask`.
+
+        The API cannot be told to suggest one call at a time, so that of several only the first is the answer's.
+        """
+        names = requests.names(prompt)
+        body = requests.body(prompt, names)
+        pieces = answers.Pieces(on_text, on_opaque)
+        if on_text is None:
+            pieces.take(await self._upstream.ask(_path(prompt.model, "generateContent"), body))
+        else:
+            path = _path(prompt.model, "streamGenerateContent?alt=sse")
+            whole = await self._upstream.stream(path, body, pieces.take)
+            pieces.take(whole or {})
+        return pieces.answer(names, single=prompt.options.parallel_tool_calls is False)
+
+    async def close(self) -> None:
+        """Close the HTTP client."""
+        await self._upstream.close()
+
+
+def _path(model: str, method: str) -> str:
+    """The resource of a model, which may be named as `models/…` or `tunedModels/…`; no name leads elsewhere."""
+    collection, _, name = model.rpartition("/")
+    if collection not in _COLLECTIONS:
+        collection, name = _COLLECTIONS[0], model
+    return f"{collection}/{quote(name, safe='', errors='replace')}:{method}"

@@ -1,0 +1,1 @@
+"""Approval requests and approval rules over REST."""

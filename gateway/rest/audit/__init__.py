@@ -1,0 +1,1 @@
+"""Tool history, receipts, the ledger and erasures over REST."""

@@ -1,0 +1,1 @@
+"""Chat, runs and conversations over REST."""

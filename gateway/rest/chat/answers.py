@@ -1,0 +1,56 @@
+"""A run as an HTTP answer: one JSON body, or server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from math import inf
+from typing import Any
+
+from gateway.rest.framework.problems import problem
+from gateway.runs import lifecycle
+from gateway.runs.lifecycle import Patience
+from gateway.runs.view import RunView, body
+from gateway.runs.watching import events
+from gateway.runs.watching.events import KEEP_ALIVE, Position
+from tenants.scope.transactions import Scope
+
+KEEP_ALIVE_SECONDS = 5.0
+# A provider's own pause is spent on our retries; what is left to say is "not at once".
+PROVIDER_RETRY_SECONDS = 10
+STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+
+def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
+    """The answer for a run at rest: HTTP status, body and headers. A failed run is a problem document."""
+    row = view.row
+    if row["status"] == "failed":
+        status = row["error_status"] or 500
+        headers = {}
+        if status == 429:
+            seconds = PROVIDER_RETRY_SECONDS
+            headers = {
+                "Retry-After": str(seconds),
+                "RateLimit-Policy": f'"provider";q=1;w={seconds}',
+                "RateLimit": f'"provider";r=0;t={seconds}',
+            }
+        return status, problem(status, row["error_code"], row["error_message"], run_id=str(view.id)), headers
+    return (202 if row["status"] == "requires_action" else 200), body(view), {}
+
+
+async def stream(scope: Scope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
+    """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
+    seconds."""
+    patience = Patience(wait)
+    async with lifecycle.watching(scope, view) as changed:
+        while True:
+            changed.clear()
+            for event in events.after(view, at):
+                at = event.position
+                yield event.encode()
+            left = patience.left(view)
+            if view.final or at.ended or left == 0:
+                return
+            try:
+                async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left or KEEP_ALIVE_SECONDS)):
+                    await changed.wait()
+            except TimeoutError:
+                yield KEEP_ALIVE

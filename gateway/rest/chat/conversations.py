@@ -1,0 +1,122 @@
+"""The user's conversations over REST."""
+
+import uuid
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import generics
+from rest_framework.exceptions import NotFound
+from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.models import Conversation, Message, Run
+from gateway.rest import serializers
+from gateway.rest.framework.pagination import Pages
+from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.runs import conversation_search, erasure
+from gateway.runs.errors import ConversationBusy, StillOpen
+from tenants.login.views import WithinTenant
+
+_FOUND_BY = (
+    "Only conversations that have each of these words in their title, or in the beginning of one of the caller's "
+    f"latest messages in them; up to {conversation_search.LONGEST} characters."
+)
+
+
+class _ByUpdate(Pages):
+    ordering = "-updated_at"
+
+
+class _ByCreation(Pages):
+    ordering = "created_at"
+
+
+class _Conversations(WithinTenant, generics.GenericAPIView[Conversation]):
+    """The caller's own; row-level security shows no others, and the filter says so once more."""
+
+    scope = "chat"
+    schema = ProblemSchema()
+    serializer_class = serializers.ConversationSerializer
+    pagination_class: type[CursorPagination] = _ByUpdate
+    lookup_field = "id"
+    queryset = Conversation.objects.all()
+
+    def get_queryset(self) -> QuerySet[Conversation]:
+        """The caller's own conversations."""
+        if getattr(self, "swagger_fake_view", False):
+            return Conversation.objects.none()
+        return Conversation.objects.filter(user_id=self.principal.user_id)
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="list_conversations"), post=extend_schema(operation_id="create_conversation")
+)
+class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversation]):
+    """Conversations, last used first; a new empty one."""
+
+    def get_queryset(self) -> QuerySet[Conversation]:
+        """The caller's own conversations; with `?q=`, those that the words are found in."""
+        if getattr(self, "swagger_fake_view", False):
+            return Conversation.objects.none()
+        return conversation_search.own(self.principal, self.request.query_params.get("q", ""))
+
+    @extend_schema(parameters=[OpenApiParameter("q", str, description=_FOUND_BY)])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The caller's conversations, last used first; `?q=` searches them."""
+        return super().get(request, *args, **kwargs)
+
+    def perform_create(self, serializer: Any) -> None:
+        """A conversation of the caller's."""
+        serializer.save(tenant_id=self.principal.tenant_id, user_id=self.principal.user_id)
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="get_conversation"), patch=extend_schema(operation_id="update_conversation")
+)
+class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIView[Conversation]):
+    """One conversation: read, rename, delete."""
+
+    http_method_names = ["get", "patch", "delete", "head", "options"]
+
+    @extend_schema(
+        operation_id="delete_conversation",
+        parameters=[OpenApiParameter("erase", bool, description="Erase its calls' payloads, too.")],
+        responses={204: None, **refusals(ConversationBusy, StillOpen)},
+    )
+    def delete(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Delete a conversation with its messages and runs; its tool calls stay in the audit log as they are, or with
+        `?erase=true` without their payloads."""
+        return super().delete(request, *args, **kwargs)
+
+    def perform_destroy(self, instance: Conversation) -> None:
+        """Not while a run is open."""
+        if self.request.query_params.get("erase") == "true":
+            async_to_sync(erasure.ask)(self.principal, "conversation", instance.id)
+            return
+        if instance.runs.filter(status__in=Run.OPEN).exists():
+            raise ConversationBusy
+        instance.delete()
+
+
+@extend_schema_view(get=extend_schema(operation_id="list_messages"))
+class MessageListView(WithinTenant, generics.ListAPIView[Message]):
+    """A conversation's messages, oldest first."""
+
+    scope = "chat"
+    schema = ProblemSchema()
+    serializer_class = serializers.MessageSerializer
+    pagination_class = _ByCreation
+    filter_backends: list[Any] = []
+    queryset = Message.objects.all()
+
+    def get_queryset(self) -> QuerySet[Message]:
+        """404 for a conversation that is not the caller's."""
+        if getattr(self, "swagger_fake_view", False):
+            return Message.objects.none()
+        conversation_id: uuid.UUID = self.kwargs["id"]
+        if not Conversation.objects.filter(id=conversation_id, user_id=self.principal.user_id).exists():
+            raise NotFound("There is no such conversation of yours.")
+        return Message.objects.filter(conversation_id=conversation_id, user_id=self.principal.user_id)

@@ -1,0 +1,118 @@
+"""A chat request out of bytes: shape and bounds are checked here, and nowhere later."""
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from gateway.process import json_bodies
+from gateway.runs.errors import ContentTooLarge, InvalidRequest
+from gateway.runs.preparation import ChatRequest
+
+MAX_CONTENT_BYTES = 1024 * 1024
+# The content may be escaped character by character, and stands among other fields.
+MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_BODY_BYTES
+MAX_WAIT_SECONDS = 24 * 3600
+MAX_KEY_CHARACTERS = 255
+EVENT_STREAM = "text/event-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedChat:
+    """What was asked: the run, and how long to `wait` (seconds) for a human before answering."""
+
+    request: ChatRequest
+    wait: float
+
+
+def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
+    """A chat request from its body and its headers (lower-case names: accept, idempotency-key).
+
+    Raises InvalidRequest with the field at fault, or ContentTooLarge.
+    """
+    if len(body) > MAX_BODY_BYTES:
+        raise too_large()
+    try:
+        given = json_bodies.read(body)
+    except json_bodies.NotJSON as error:
+        raise InvalidRequest(str(error)) from None
+    if not isinstance(given, dict):
+        raise InvalidRequest("The body must be a JSON object.")
+    key = headers.get("idempotency-key")
+    if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
+        raise InvalidRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
+    stream = _typed(given, "stream", bool) or EVENT_STREAM in headers.get("accept", "")
+    request = ChatRequest(
+        content=_content(given),
+        conversation_id=_uuid(given, "conversation_id"),
+        agent=_name(given, "agent"),
+        model=_name(given, "model"),
+        streams=bool(stream),
+        idempotency_key=key,
+        request_hash=_hash(given) if key is not None else None,
+    )
+    return ParsedChat(request, _wait(given))
+
+
+def too_large() -> ContentTooLarge:
+    """The refusal of a body beyond the bounds."""
+    return ContentTooLarge(f"content may have up to {MAX_CONTENT_BYTES:,} bytes.", "content")
+
+
+def _content(given: dict[str, Any]) -> str:
+    content = given.get("content")
+    if not isinstance(content, str):
+        raise InvalidRequest("content must be a string.", "content")
+    if not content.strip():
+        raise InvalidRequest("content must not be empty.", "content")
+    if "\x00" in content:
+        raise InvalidRequest("content must not hold NUL characters.", "content")
+    if len(content.encode()) > MAX_CONTENT_BYTES:
+        raise too_large()
+    return content
+
+
+def _typed(given: dict[str, Any], name: str, kind: type) -> Any:
+    value = given.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise InvalidRequest(f"{name} must be a {_WORDS[kind]}.", name)
+    return value
+
+
+_WORDS: dict[type, str] = {bool: "boolean", str: "string"}
+
+
+def _name(given: dict[str, Any], name: str) -> str | None:
+    value: str | None = _typed(given, name, str)
+    if value is not None and (not 0 < len(value) <= 200 or not value.isprintable()):
+        raise InvalidRequest(f"{name} must be 1 to 200 printable characters.", name)
+    return value
+
+
+def _uuid(given: dict[str, Any], name: str) -> uuid.UUID | None:
+    value = _typed(given, name, str)
+    if value is None:
+        return None
+    try:
+        return uuid.UUID(value)
+    except ValueError:
+        raise InvalidRequest(f"{name} must be a UUID.", name) from None
+
+
+def _wait(given: dict[str, Any]) -> float:
+    value = given.get("wait", 0)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_WAIT_SECONDS:
+        raise InvalidRequest(f"wait must be a number of seconds from 0 to {MAX_WAIT_SECONDS}.", "wait")
+    return float(value)
+
+
+def _hash(given: dict[str, Any]) -> bytes:
+    """The same request has the same hash; how its answer is to be delivered does not count."""
+    asked = {name: value for name, value in given.items() if name not in ("stream", "wait")}
+    return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()

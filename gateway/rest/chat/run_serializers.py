@@ -1,0 +1,156 @@
+"""The shapes of chats and runs, of a run's trace, its replay and its stream token."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_serializer
+from rest_framework import serializers
+
+from audit.models import ErrorCode
+from gateway.models import Run
+from gateway.rest.call_serializers import Call, TraceCall
+from gateway.rest.framework.fields import Constant
+
+INCOMPLETE_REASONS = ("max_turns", "time", "tokens")
+# Why a run fails; one that was cancelled for a refused call has the call's code.
+ERROR_CODES = (
+    *("provider_error", "invalid_request", "unknown_model", "mixed_tool_calls", "internal_error"),
+    *ErrorCode.values,
+)
+REPLAY_EVENTS = ("Turn", "ToolCall", "ToolResult")
+OUTCOMES = ("success", "error")
+FINISH_REASONS = ("stop", "tool_calls", "length", "content_filter", "cut_off")
+
+
+class ChatRequest(serializers.Serializer[Any]):
+    """`POST /api/v1/chat`."""
+
+    content = serializers.CharField(help_text="What the user says; up to 1 MiB.")
+    conversation_id = serializers.UUIDField(required=False, help_text="Go on with this conversation.")
+    agent = serializers.CharField(required=False, help_text="An agent's slug; default: the tenant's default agent.")
+    model = serializers.CharField(required=False, help_text="provider/model; default: the agent's.")
+    stream = serializers.BooleanField(required=False, help_text="Answer with server-sent events.")
+    wait = serializers.FloatField(
+        required=False, min_value=0, max_value=86_400, help_text="Seconds to wait for a human's decision."
+    )
+
+
+class RunError(serializers.Serializer[Any]):
+    """Why a run failed or was cancelled."""
+
+    code = serializers.ChoiceField(choices=ERROR_CODES)
+    message = serializers.CharField(allow_blank=True)
+
+
+class TokenUsage(serializers.Serializer[Any]):
+    """The tokens of one turn."""
+
+    input_tokens = serializers.IntegerField()
+    output_tokens = serializers.IntegerField()
+
+
+class Usage(TokenUsage):
+    """Tokens and turns, summed over the run."""
+
+    turns = serializers.IntegerField()
+
+
+class PendingApproval(serializers.Serializer[Any]):
+    """A call that waits for a human."""
+
+    id = serializers.UUIDField(help_text="The approval request.")
+    tool = serializers.CharField()
+    input = serializers.JSONField(allow_null=True, help_text="The arguments: an object.")
+    expires_at = serializers.DateTimeField()
+
+
+class RequiredAction(serializers.Serializer[Any]):
+    """What humans must decide for the run to go on."""
+
+    type = Constant("approval")
+    approvals = PendingApproval(many=True)
+
+
+@extend_schema_serializer(component_name="Run")
+class RunBody(serializers.Serializer[Any]):
+    """A run, at any time."""
+
+    id = serializers.UUIDField(help_text="The assistant's message.")
+    conversation_id = serializers.UUIDField()
+    run_id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=Run.Status.choices)
+    error = RunError(allow_null=True)
+    incomplete_reason = serializers.ChoiceField(choices=INCOMPLETE_REASONS, allow_null=True)
+    content = serializers.CharField(allow_blank=True, help_text="The text of the last turn.")
+    model = serializers.CharField()
+    tool_calls = Call(many=True, help_text="In the order in which the model made them.")
+    usage = Usage()
+    required_action = RequiredAction(allow_null=True, help_text="Null unless status is requires_action.")
+
+
+class TraceTurn(serializers.Serializer[Any]):
+    """One turn of a run: one answer of the model, and its calls."""
+
+    turn = serializers.IntegerField(help_text="From 1.")
+    text = serializers.CharField(allow_blank=True)
+    finish_reason = serializers.ChoiceField(choices=FINISH_REASONS)
+    latency_ms = serializers.IntegerField()
+    usage = TokenUsage()
+    tool_calls = TraceCall(many=True)
+
+
+class Trace(serializers.Serializer[Any]):
+    """What happened in a run, turn by turn."""
+
+    run_id = serializers.UUIDField()
+    conversation_id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=Run.Status.choices)
+    model = serializers.CharField()
+    usage = Usage()
+    error = RunError(allow_null=True)
+    tool_trace = TraceTurn(many=True)
+
+
+class StreamToken(serializers.Serializer[Any]):
+    """What opens one run's events without a key."""
+
+    token = serializers.CharField(help_text="For `?token=` of this run's events, and for nothing else.")
+    expires_at = serializers.DateTimeField(help_text="A stream that is open by then goes on.")
+
+
+class ReplayEvent(serializers.Serializer[Any]):
+    """One line of a replay. `Turn` has text, finish_reason and tokens; the events of a tool have the other fields."""
+
+    event = serializers.ChoiceField(choices=REPLAY_EVENTS)
+    run_id = serializers.UUIDField()
+    turn = serializers.IntegerField()
+    latency_ms = serializers.IntegerField(allow_null=True, help_text="Null for a call that did not run.")
+    call_id = serializers.UUIDField(required=False)
+    tool = serializers.CharField(required=False)
+    params_hash = serializers.CharField(required=False, allow_null=True)
+    output_hash = serializers.CharField(required=False, allow_null=True)
+    side_effects = serializers.ListField(child=serializers.DictField(), required=False)
+    erased = serializers.BooleanField(required=False, help_text="Its arguments, output and hashes were erased.")
+    params = serializers.JSONField(required=False, allow_null=True, help_text="ToolCall: as the model sent them.")
+    params_raw = serializers.CharField(
+        required=False, allow_null=True, help_text="ToolCall: the text of arguments that are no JSON."
+    )
+    approved_params = serializers.JSONField(
+        required=False, allow_null=True, help_text="ToolCall: what ran instead, as an approver edited it."
+    )
+    approved_params_hash = serializers.CharField(required=False, allow_null=True)
+    tier = serializers.CharField(required=False, allow_null=True)
+    decision = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="ToolCall: what each gate said."
+    )
+    status = serializers.ChoiceField(choices=OUTCOMES, required=False, help_text="ToolResult.")
+    output = serializers.JSONField(required=False, allow_null=True, help_text="ToolResult.")
+    error = serializers.DictField(
+        required=False, allow_null=True, help_text="ToolResult: {code, message, field} of a call that failed."
+    )
+    text = serializers.CharField(required=False, allow_blank=True, help_text="Turn: what the model said.")
+    finish_reason = serializers.CharField(required=False, help_text="Turn.")
+    input_tokens = serializers.IntegerField(required=False)
+    output_tokens = serializers.IntegerField(required=False)
+    created_at = serializers.DateTimeField(required=False, help_text="Turn and ToolCall.")
+    started_at = serializers.DateTimeField(required=False, allow_null=True, help_text="ToolResult.")
+    finished_at = serializers.DateTimeField(required=False, help_text="ToolResult.")

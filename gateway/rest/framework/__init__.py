@@ -1,0 +1,1 @@
+"""What every resource of the REST API shares: problems, pagination, rendering, the OpenAPI document."""

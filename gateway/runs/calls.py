@@ -1,0 +1,163 @@
+"""A turn's calls on behalf of their run: judged and committed, sent when it is their turn, and waited for."""
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Iterable
+
+import orjson
+
+from approvals.notifications.events import News
+from approvals.requests.rights import Rights
+from approvals.rules.evaluation import RulesExhausted
+from audit.calls.recorder import NewCall, Place
+from gateway.providers.interface import Answer
+from gateway.runs import ownership
+from gateway.runs.execution import Drive, RunLost, Step, advance
+from gateway.runs.prompting import continuity, messages
+from gateway.runs.view import Row, TurnView, pending
+from tools.gates.tool_gates import Gate
+from tools.invocation import evaluation
+from tools.invocation.evaluation import Suggestion
+from tools.invocation.ordering import next_batch
+
+
+async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row, *, refused: bool = False) -> None:
+    """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others.
+
+    With `refused` none of them runs: they came in an order that cannot be answered.
+    """
+    row = it.view.row
+    place = Place(*it.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
+    asked = News([])
+    while True:
+        known = it.known or await _rights(it)
+        judged = await _judged(it, answer, known, (ownership.refuse,) if refused else it.world.gates(known))
+        queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in judged)
+        held = [call for call in judged if call.approval_id]
+        try:
+            async with it.world.step(it) as step:
+                it.known = await step.rights()
+                if it.known != known:
+                    # Somebody changed the rules while the model thought: judge again, by today's.
+                    continue
+                fresh = await step.commit_turn(values)
+                if fresh is None:
+                    raise RunLost
+                turn.calls = await step.propose(place, judged, frozenset(queued))
+                await step.use_rules(_rules_used(judged))
+                if held:
+                    context = messages.led_up_to(it.shown, it.view)
+                    asked = await step.ask_humans(place, held, known.policy, agent=it.caller.agent, context=context)
+        except RulesExhausted:
+            it.known = None
+            continue
+        break
+    turn.more = orjson.loads(values["more"] or "{}")
+    advance(it.view, fresh)
+    await _dispatch(it, turn, queued)
+    await it.world.spread(asked)
+
+
+async def _judged(it: Drive, answer: Answer, known: Rights, through: Iterable[Gate]) -> list[NewCall]:
+    earlier = (call for turn in it.view.turns for call in turn.calls)
+    return await evaluation.judge(
+        [Suggestion(call.name, call.arguments) for call in answer.calls],
+        known.policy,
+        it.caller,
+        earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
+        most_seconds=it.view.row["profile"]["tool_seconds"],
+        through=through,
+        new_id=it.world.new_id,
+    )
+
+
+def _rules_used(judged: list[NewCall]) -> list[str]:
+    return [answer["rule"] for call in judged for answer in call.decision if answer["ok"] and "rule" in answer]
+
+
+def at_rest(turn: TurnView) -> bool:
+    """Whether every call of the turn is final, and what humans decided about them has been noted."""
+    return all(_is_final(call) and not _unnoted(call) for call in turn.calls)
+
+
+def halting(it: Drive, turn: TurnView) -> Row | None:
+    """The call that was not approved, if the agent's runs end with such a one."""
+    if it.view.row["profile"].get("on_refused_approval") != "halt":
+        return None
+    refused = ("approval_denied", "approval_expired")
+    return next((call for call in turn.calls if call["approval_id"] and call["error_code"] in refused), None)
+
+
+async def wait(it: Drive, turn: TurnView) -> None:
+    """Wait until the turn's calls are final, sending the next ones when it is their turn.
+
+    When only humans can move the others, the run is let go of, to wait in its rows.
+    """
+    async with asyncio.timeout(max(0.0, it.seconds_left)):
+        while True:
+            if it.sent:
+                await it.woken.wait()
+            it.woken.clear()
+            suspended: Row | None = None
+            async with it.world.step(it) as step:
+                batch, ready = await _move_on(it, step, turn)
+                if unnoted := [call["approval_id"] for call in turn.calls if _is_final(call) and _unnoted(call)]:
+                    await step.note(unnoted)
+                    turn.calls = await step.calls(turn)
+                if not batch and not at_rest(turn) and not halting(it, turn):
+                    suspended = await step.suspend(turn, continuity.notice(pending(turn)))
+                    if suspended is None:
+                        raise RunLost
+            it.sent = False
+            it.view.changed()
+            if halting(it, turn):
+                return
+            await _dispatch(it, turn, ready)
+            if suspended is not None:
+                turn.suspensions += 1
+                advance(it.view, suspended)
+                if it.woken.is_set():
+                    # A human decided while we let go, and may have found the run still held.
+                    await it.world.go_on(it.scope, it.view.id)
+            if not batch:
+                return
+
+
+async def _move_on(it: Drive, step: Step, turn: TurnView) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
+    """Queue what may run; returns the ids of all that runs or will, and of what was queued now."""
+    ready: list[uuid.UUID] = []
+    while True:
+        turn.calls = await step.calls(turn)
+        batch = next_batch((call["id"], call["tool_name"], _passed_over(call)) for call in turn.calls)
+        of_batch = [call for call in turn.calls if call["id"] in batch]
+        due = [call["id"] for call in of_batch if call["status"] == "proposed"]
+        ready += await step.enqueue(due) if due else []
+        approved = [call for call in of_batch if call["status"] == "awaiting_approval"]
+        if not approved:
+            return batch, ready
+        known = await step.rights()
+        # A gate may have refused one: then others take its place, so look again.
+        ready += [call["id"] for call in approved if await step.resume(call, known)]
+
+
+def _passed_over(call: Row) -> bool:
+    return _is_final(call) or (call["status"] == "awaiting_approval" and call["approval_status"] == "pending")
+
+
+def _unnoted(call: Row) -> bool:
+    return bool(call["approval_id"]) and call.get("approval_used_at") is None
+
+
+def _is_final(call: Row) -> bool:
+    return call["status"] in ("success", "error")
+
+
+async def _dispatch(it: Drive, turn: TurnView, ids: list[uuid.UUID]) -> None:
+    it.sent = it.sent or bool(ids)
+    await it.world.dispatch([(*it.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids])
+
+
+async def _rights(it: Drive) -> Rights:
+    async with it.world.step(it) as step:
+        return await step.rights()

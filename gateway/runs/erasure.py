@@ -1,0 +1,177 @@
+"""Erasing on request: a call's payload, a conversation, or all of a user's, with every copy of it that Toolgate keeps.
+
+    call           the payload of one call, which must be final
+    conversation   the payloads of its calls, and the conversation with its messages, runs and turns
+    user           the payloads of all the user's calls, and all their conversations
+
+Of a call's approval the words go with the payload, and of its run the words that quote it. Calls, approvals and ledger
+entries stay. A conversation whose run is open is refused, and so is its user: nothing is taken away from under a run.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from approvals.requests import erasure as approvals
+from audit.retention import erasure
+from audit.retention.erasure import Cause, Scope
+from gateway.runs.errors import ConversationBusy, InvalidRequest, NoSuchSubject, NotAnEraser, StillOpen
+from tenants.people.principal import Principal
+from tenants.scope import transactions
+from tenants.scope.transactions import Connection, transaction
+
+Row = dict[str, Any]
+
+MAX_REASON = 2000
+# Conversations in one transaction.
+CONVERSATIONS = 50
+
+_OF_CALL = "SELECT user_id FROM tool_calls WHERE id = %(id)s"
+_OF_CONVERSATION = """
+    SELECT user_id FROM conversations WHERE id = %(id)s
+    UNION ALL SELECT user_id FROM runs WHERE tenant_id = %(tenant_id)s AND conversation_id = %(id)s
+    UNION ALL SELECT user_id FROM tool_calls WHERE tenant_id = %(tenant_id)s AND conversation_id = %(id)s
+    LIMIT 1"""
+_OF_USER = """
+    SELECT %(id)s::uuid AS user_id WHERE EXISTS (SELECT FROM memberships WHERE user_id = %(id)s)
+        OR EXISTS (SELECT FROM tool_calls WHERE tenant_id = %(tenant_id)s AND user_id = %(id)s)
+        OR EXISTS (SELECT FROM runs WHERE tenant_id = %(tenant_id)s AND user_id = %(id)s)"""
+_SUBJECTS = {Scope.CALL: _OF_CALL, Scope.CONVERSATION: _OF_CONVERSATION, Scope.USER: _OF_USER}
+_OPEN = """
+    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action')
+        AND conversation_id = ANY(%s) ORDER BY id"""
+_OPEN_OF_USER = """
+    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action')
+    ORDER BY id"""
+# A run begins with a row that refers to its conversation, and so waits for this lock.
+_LOCK = """
+    SELECT id FROM conversations WHERE user_id = %(user_id)s AND (%(ids)s::uuid[] IS NULL OR id = ANY(%(ids)s))
+    ORDER BY id LIMIT %(limit)s FOR UPDATE"""
+_DELETE = "DELETE FROM conversations WHERE id = ANY(%s)"
+# A run that was ended because a call of its was refused says so in the refusal's words.
+_HUSH = """
+    WITH refused AS MATERIALIZED (
+        SELECT run_id, error_code FROM tool_calls
+        WHERE tenant_id = %(tenant_id)s AND id = ANY(%(ids)s) AND error_code IS NOT NULL)
+    UPDATE runs r SET error_message = 'Erased.' FROM refused
+    WHERE r.tenant_id = %(tenant_id)s AND r.id = refused.run_id AND r.status = 'cancelled'
+        AND r.error_code = refused.error_code"""
+
+
+@dataclass(slots=True)
+class Erased:
+    """What an erasure did: the rows of `erasures` that it wrote, and how many calls and conversations it was about."""
+
+    scope: str
+    subject_id: uuid.UUID
+    reason: str
+    ids: list[uuid.UUID] = field(default_factory=list)
+    calls: int = 0
+    conversations: int = 0
+
+    def note(self, row: Row | None) -> None:
+        """Count a batch."""
+        if row is not None:
+            self.ids.append(row["id"])
+            self.calls += row["calls"]
+
+
+async def copies(connection: Connection, tenant_id: uuid.UUID, call_ids: list[uuid.UUID]) -> None:
+    """Erase what is said of calls elsewhere: with their approvals, and where a run ended in their words."""
+    await approvals.erase(connection, tenant_id, call_ids)
+    await connection.execute(_HUSH, {"tenant_id": tenant_id, "ids": call_ids})
+
+
+async def ask(principal: Principal, scope: str, subject_id: uuid.UUID, reason: str = "") -> Erased:
+    """Erase in somebody's name: owners anybody's in their tenant, everyone what was done in their own name.
+
+    Raises NoSuchSubject, NotAnEraser, InvalidRequest, StillOpen, ConversationBusy.
+    """
+    check_reason(reason)
+    user_id = await whose(principal.tenant_id, principal.user_id, scope, subject_id)
+    if user_id != principal.user_id:
+        if user_id is None or not principal.sees_whole_history:
+            raise NoSuchSubject(scope, subject_id)
+        if "admin" not in principal.scopes:
+            raise NotAnEraser
+    cause = Cause(principal.tenant_id, Scope(scope), subject_id, principal.user_id, reason)
+    return await erase(cause, user_id)
+
+
+def check_reason(reason: str) -> None:
+    """Raise InvalidRequest for a reason that cannot be kept."""
+    if len(reason) > MAX_REASON or not reason.replace("\n", "").isprintable():
+        raise InvalidRequest(f"reason may have up to {MAX_REASON:,} characters, and no control characters.", "reason")
+
+
+async def whose(tenant_id: uuid.UUID, asker_id: uuid.UUID, scope: str, subject_id: uuid.UUID) -> uuid.UUID | None:
+    """In whose name the call or conversation was, or the user themself; None when the tenant has no such thing."""
+    async with transaction(transactions.Scope(tenant_id, asker_id)) as connection:
+        values = {"id": subject_id, "tenant_id": tenant_id}
+        row = await (await connection.execute(_SUBJECTS[Scope(scope)], values)).fetchone()
+    return row["user_id"] if row else None
+
+
+async def erase(cause: Cause, user_id: uuid.UUID) -> Erased:
+    """Erase what is this user's, a batch a transaction; what is erased already is left. Raises StillOpen,
+    ConversationBusy."""
+    assert cause.subject_id is not None
+    done = Erased(cause.scope, cause.subject_id, cause.reason)
+    walls = transactions.Scope(cause.tenant_id, user_id)
+    if cause.scope == Scope.CALL:
+        async with transaction(walls) as connection:
+            batch = await erasure.following(connection, cause)
+            if batch.open:
+                raise StillOpen("This call is not final yet; wait for its end, or cancel its run.")
+            done.note(await erasure.erase(connection, cause, batch.final, copies))
+        return done
+    whole = cause.scope == Scope.USER
+    conversation_ids = None if whole else [cause.subject_id]
+    async with transaction(walls) as connection:
+        await _refuse_open(connection, cause, user_id, conversation_ids)
+    after: uuid.UUID | None = erasure.FIRST
+    while after is not None:
+        async with transaction(walls) as connection:
+            batch = await erasure.following(connection, cause, after=after, conversation_ids=conversation_ids)
+            done.note(await erasure.erase(connection, cause, batch.final, copies))
+        after = batch.last
+    while await _delete_conversations(cause, user_id, conversation_ids, done):
+        pass
+    return done
+
+
+async def _delete_conversations(
+    cause: Cause, user_id: uuid.UUID, conversation_ids: Sequence[uuid.UUID] | None, done: Erased
+) -> bool:
+    """Delete the next conversations, and erase what calls they have got meanwhile; False when there are none."""
+    async with transaction(transactions.Scope(cause.tenant_id, user_id)) as connection:
+        values = {"user_id": user_id, "ids": conversation_ids, "limit": CONVERSATIONS}
+        ids = [row["id"] for row in await (await connection.execute(_LOCK, values)).fetchall()]
+        if not ids:
+            return False
+        await _refuse_open(connection, cause, user_id, ids)
+        late = await erasure.following(connection, cause, conversation_ids=ids, limit=None)
+        first = not done.ids
+        done.note(await erasure.erase(connection, cause, late.final, copies, always=first))
+        await connection.execute(_DELETE, [ids])
+    done.conversations += len(ids)
+    return True
+
+
+async def _refuse_open(
+    connection: Connection, cause: Cause, user_id: uuid.UUID, conversation_ids: Sequence[uuid.UUID] | None
+) -> None:
+    if conversation_ids is None:
+        found = await connection.execute(_OPEN_OF_USER, [cause.tenant_id, user_id])
+    else:
+        found = await connection.execute(_OPEN, [cause.tenant_id, user_id, list(conversation_ids)])
+    runs = [str(row["id"]) for row in await found.fetchall()]
+    if runs and cause.scope == Scope.CONVERSATION:
+        raise ConversationBusy
+    if runs:
+        more = f" and {len(runs) - 20} more" if len(runs) > 20 else ""
+        raise StillOpen(
+            f"Runs of this user are still open: {', '.join(runs[:20])}{more}. Wait for their end; a run that waits for "
+            "an approval ends once it is denied."
+        )

@@ -1,0 +1,183 @@
+"""A run in the hands of the process that drives it, and all that its loop does outside of itself.
+
+The loop decides; what it reads, writes, sends and waits for goes through a `World`. The one in `gateway.runs.live_ports` is the
+database, the workers and the providers; the one in `gateway.runs.replay.ports` is the record of a run that is over, so that a
+replay drives the same loop.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from approvals.notifications.events import News
+from approvals.requests.rights import Rights
+from audit.calls.recorder import Failure, NewCall, Place
+from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
+from gateway.runs.view import Row, RunView, TurnView
+from tenants.scope.transactions import Scope
+from tools.gates.policy import Policy
+from tools.gates.tool_gates import Caller, Gate
+from tools.invocation.dispatch import QueuedCall
+
+
+class RunLost(Exception):
+    """Somebody else drives or ended the run: whatever we know of it is old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client of a compatible API brings along: tools of its own, and how it wants to be answered."""
+
+    client_tools: tuple[ClientTool, ...] = ()
+    options: Options = field(default_factory=Options)
+
+    @property
+    def client_names(self) -> frozenset[str]:
+        """The names of the client's own tools."""
+        return frozenset(tool.name for tool in self.client_tools)
+
+    def options_of(self, turn: int) -> Options:
+        """How a turn is to be answered: a call that the client demands is demanded of the first turn only."""
+        choice = self.options.tool_choice
+        if turn > 1 and choice is not None and choice.kind in ("required", "tool"):
+            return replace(self.options, tool_choice=None)
+        return self.options
+
+
+class Step(Protocol):
+    """What the loop reads and writes of its run within one transaction; None for a run that is not ours any more."""
+
+    async def rights(self) -> Rights:
+        """The user's rights as they are now."""
+        ...
+
+    async def calls(self, turn: TurnView) -> list[Row]:
+        """The turn's calls as they are now, each with the state of its approval request."""
+        ...
+
+    async def commit_turn(self, values: Row) -> Row | None:
+        """Write an answered turn; the run's new row."""
+        ...
+
+    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+        """Write an answered turn and the run's end; the run's new row."""
+        ...
+
+    async def finish(self, end: Row) -> Row | None:
+        """Write the run's end; its new row."""
+        ...
+
+    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+        """Let the run wait for humans, its client being told `notice`; the run's new row."""
+        ...
+
+    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+        """Write a turn's calls; their rows."""
+        ...
+
+    async def use_rules(self, rule_ids: Iterable[str]) -> None:
+        """Count the uses of rules that let calls through; raises RulesExhausted."""
+        ...
+
+    async def ask_humans(
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+    ) -> News:
+        """Write the requests that held calls wait for."""
+        ...
+
+    async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
+        """Queue proposed calls; the ids of those that were."""
+        ...
+
+    async def resume(self, call: Row, known: Rights) -> bool:
+        """Queue a call that was approved, or refuse it where a gate does now: False."""
+        ...
+
+    async def note(self, request_ids: list[uuid.UUID]) -> None:
+        """Take note of requests that were not approved."""
+        ...
+
+    async def withdraw(self, failure: Failure) -> News:
+        """End the run's requests and the calls that nobody has begun."""
+        ...
+
+
+class World(Protocol):
+    """All that a run's loop does outside of itself."""
+
+    def step(self, it: "Drive") -> AbstractAsyncContextManager[Step]:
+        """A transaction about the run, within its user's walls."""
+        ...
+
+    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
+        """An event that is set whenever the run's calls may have changed."""
+        ...
+
+    def provider(self, model: str) -> tuple[Provider, str]:
+        """Who answers as "provider/model", and its own name for that; raises UnknownModel."""
+        ...
+
+    def gates(self, known: Rights) -> Iterable[Gate]:
+        """What a turn's calls pass; iterated over once for each call, in order."""
+        ...
+
+    def new_id(self) -> uuid.UUID:
+        """The id of a new call or request."""
+        ...
+
+    async def dispatch(self, calls: Sequence[QueuedCall]) -> None:
+        """Send queued calls to the workers."""
+        ...
+
+    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+        """Ask a worker to take the run over."""
+        ...
+
+    async def spread(self, news: News) -> None:
+        """Tell whoever watches approval requests, after the commit."""
+        ...
+
+
+@dataclass(slots=True)
+class Drive:
+    """A run in our hands: what is shown to the model before this run's own turns, and when its time is over.
+
+    `asked` is what a client of a compatible API wants beside the messages, and `transcript` those as it sent them.
+    `streams`: somebody wants the text as it
+    comes. `known` are the user's rights as of the last look at them.
+    `woken` is set when the run's calls may have changed; `sent`: calls were sent and not looked at since.
+    """
+
+    view: RunView
+    scope: Scope
+    shown: list[PromptMessage]
+    deadline: float
+    streams: bool
+    world: World
+    asked: Asked = field(default_factory=Asked)
+    transcript: tuple[PromptMessage, ...] = ()
+    known: Rights | None = None
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    sent: bool = False
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls the run's tools."""
+        return Caller(*self.scope, agent=self.view.row["profile"].get("slug", ""))
+
+    @property
+    def seconds_left(self) -> float:
+        """Of the run's time budget."""
+        return self.deadline - time.monotonic()
+
+
+def advance(view: RunView, row: Row | None) -> None:
+    """Go on with the run's new row; raises RunLost without one."""
+    if row is None:
+        raise RunLost
+    view.row = row
+    view.changed()

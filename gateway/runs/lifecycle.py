@@ -1,0 +1,263 @@
+"""Runs as the API and the workers see them: begin one, watch one, take one over, cancel one.
+
+A run that this process drives lives in `_drives`, as a task of its own: a client that goes away stops
+nothing. Any other run is watched through its rows.
+"""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, suppress
+
+import psycopg
+from django.conf import settings
+
+from approvals.notifications import events
+from approvals.notifications.events import News
+from approvals.requests import repository
+from audit.calls import recorder
+from audit.calls.recorder import Failure
+from gateway.operations import metrics
+from gateway.runs import loop, preparation
+from gateway.runs import repository as records
+from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
+from gateway.runs.execution import Drive, RunLost
+from gateway.runs.preparation import ChatRequest
+from gateway.runs.view import RunView, from_rows, refresh
+from gateway.runs.watching.wakeups import POLL_SECONDS, waits
+from tenants.people.principal import Principal
+from tenants.scope.transactions import Scope, transaction
+from tools.invocation import wakeups
+from tools.invocation.dispatch import go_on
+from tools.invocation.leases import Leases
+
+log = logging.getLogger(__name__)
+
+leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
+# How long a driver that takes a run over waits for Redis before it says so.
+_ANNOUNCED_SECONDS = 1.0
+_drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
+_keeper: asyncio.Task[None] | None = None
+
+
+def _scope(principal: Principal) -> Scope:
+    return Scope(principal.tenant_id, principal.user_id)
+
+
+async def begin(principal: Principal, request: ChatRequest) -> RunView:
+    """Write the user's message and the run, and start driving it; the run of an earlier request with the same key is
+    that run.
+
+    Raises NoSuchConversation, NoSuchAgent, NoSuchModel, ConversationBusy, IdempotencyMismatch.
+    """
+    scope = _scope(principal)
+    try:
+        it = await preparation.open(scope, request)
+    except psycopg.errors.UniqueViolation as taken:
+        return await _earlier(scope, request, taken)
+    _start(it)
+    return it.view
+
+
+async def _earlier(scope: Scope, request: ChatRequest, taken: psycopg.errors.UniqueViolation) -> RunView:
+    """The run that took the idempotency key, if that is what was taken."""
+    if request.idempotency_key is not None:
+        async with transaction(scope) as connection:
+            row = await records.run_by_key(connection, scope, request.idempotency_key)
+        if row is not None:
+            if bytes(row["request_hash"]) != request.request_hash:
+                raise IdempotencyMismatch
+            return await look(scope, row["id"])
+    if taken.diag.constraint_name == "runs_one_open":
+        raise ConversationBusy
+    raise taken
+
+
+# --- driving ---------------------------------------------------------------------------------------------------------
+def _start(it: Drive) -> None:
+    """Drive the run in a task of its own, its lease kept alive."""
+    global _keeper
+    if _keeper is None or _keeper.done() or _keeper.get_loop() is not asyncio.get_running_loop():
+        leases.on_lost = _stop
+        _keeper = asyncio.create_task(leases.keep())
+    task = asyncio.create_task(_drive(it))
+    _drives[it.view.id] = (it.view, task)
+
+
+def _stop(run_id: uuid.UUID) -> None:
+    """The lease is somebody else's by now: stop at once."""
+    if run_id in _drives:
+        _drives[run_id][1].cancel()
+
+
+async def _drive(it: Drive) -> None:
+    view = it.view
+    relay = waits().relay
+    began = time.monotonic()
+    metrics.DRIVEN.inc()
+    watched = settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1
+    try:
+        with leases.held(view.id, view.row["fence"]), relay.driving(view):
+            try:
+                await loop.drive(it)
+            finally:
+                watched = watched or relay.watched(view.id)
+    except (RunLost, asyncio.CancelledError):
+        log.info("run let go", extra={"run_id": str(view.id)})
+    except psycopg.OperationalError as away:
+        log.warning("run left to the sweeper", extra={"run_id": str(view.id), "why": type(away).__name__})
+    except Exception:
+        log.exception("run crashed", extra={"run_id": str(view.id)})
+        error = ("internal_error", "Toolgate failed to go on with this run. The failure was recorded.", 500)
+        with suppress(Exception):
+            await loop.end(it, records.end_values("failed", "", error=error))
+    finally:
+        _drives.pop(view.id, None)
+        metrics.DRIVEN.dec()
+        if view.final:
+            metrics.ended(view, time.monotonic() - began)
+        view.changed()
+        if watched:
+            await wakeups.publish(view.id)
+
+
+async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
+    """Drive a run that nobody holds, from its rows; without effect when somebody does, or when it waits for humans."""
+    it = await preparation.reopen(scope, run_id)
+    if it is not None:
+        log.info("run taken over", extra={"run_id": str(run_id)})
+        _start(it)
+        task = _drives[run_id][1]
+        await _announced(run_id)
+        await asyncio.wait([task])
+
+
+async def _announced(run_id: uuid.UUID) -> None:
+    """Have whoever watches the run look at it, and say to its new driver that they watch."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ANNOUNCED_SECONDS):
+            await waits().relay.subscribed.wait()
+    await wakeups.publish(run_id)
+
+
+async def let_go() -> None:
+    """Stop driving, as when the process ends, and ask the workers to go on with every run at once."""
+    held = list(_drives.values())
+    for _, task in held:
+        task.cancel()
+    for view, task in held:
+        await asyncio.wait([task], timeout=1)
+        if view.final:
+            continue
+        with suppress(Exception):
+            async with transaction(Scope(view.row["tenant_id"], view.row["user_id"])) as connection:
+                await records.release(connection, view.row)
+            await go_on(view.row["tenant_id"], view.row["user_id"], view.id)
+
+
+# --- watching --------------------------------------------------------------------------------------------------------
+async def look(scope: Scope, run_id: uuid.UUID) -> RunView:
+    """The user's run as it is now: the live view when this process drives it, else its rows. Raises NoSuchRun."""
+    held = _drives.get(run_id)
+    if held is not None and (held[0].row["tenant_id"], held[0].row["user_id"]) == scope:
+        return held[0]
+    # In one moment, since somebody may be driving it.
+    async with transaction(scope, snapshot=True) as connection:
+        row = await records.run(connection, scope, run_id)
+        if row is None:
+            raise NoSuchRun(run_id)
+        return from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
+
+
+@asynccontextmanager
+async def watching(scope: Scope, view: RunView) -> AsyncIterator[asyncio.Event]:
+    """An event that is set whenever the view has changed, whoever drives the run."""
+    with view.watched() as changed:
+        follower = asyncio.create_task(_follow(scope, view))
+        try:
+            yield changed
+        finally:
+            follower.cancel()
+
+
+async def _follow(scope: Scope, view: RunView) -> None:
+    """Keep a view true while another process drives its run."""
+    relay = waits().relay
+    with waits().for_run(view.id) as woken, ExitStack() as following:
+        passed_on = False
+        while not view.final:
+            held = _drives.get(view.id)
+            if held is not None and held[0] is view:
+                await asyncio.wait([held[1]])
+            else:
+                if not passed_on:
+                    passed_on = True
+                    following.enter_context(relay.following(view))
+                await woken.wait()
+            woken.clear()
+            if view.final:
+                return
+            fence = view.row["fence"]
+            try:
+                fresh = await look(scope, view.id)
+                refresh(view, fresh, relay.under_way(view.id) if view.id not in _drives else None)
+            except Exception as error:
+                if not isinstance(error, psycopg.OperationalError):
+                    log.exception("run not followed", extra={"run_id": str(view.id)})
+                # What was not seen may have been the last change, of which no other hint comes.
+                await asyncio.sleep(POLL_SECONDS)
+                woken.set()
+            if passed_on and view.row["fence"] != fence:
+                # Its new driver does not know yet who watches.
+                relay.ask()
+
+
+class Patience:
+    """How long a client still waits for humans, from when the run first waits for nothing else."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        self._until: float | None = None
+
+    def left(self, view: RunView) -> float | None:
+        """Seconds that are left; None while the run does not wait for humans."""
+        if not view.suspended:
+            return None
+        now = time.monotonic()
+        self._until = self._until or now + self._seconds
+        return max(0.0, self._until - now)
+
+
+async def until_rest(scope: Scope, view: RunView, wait: float = 0) -> None:
+    """Return when the run is over, or has waited for humans for `wait` seconds."""
+    patience = Patience(wait)
+    if view.final or patience.left(view) == 0:
+        return
+    async with watching(scope, view) as changed:
+        while not view.final and (left := patience.left(view)) != 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await changed.wait()
+            changed.clear()
+
+
+async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
+    """End an open run: calls that nobody has begun never begin; one that runs ends by itself and is recorded.
+
+    A run that is over stays as it is. Raises NoSuchRun.
+    """
+    stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
+    withdrawn = News([])
+    async with transaction(scope) as connection:
+        if await records.cancel(connection, run_id, scope.user_id) is not None:
+            withdrawn = await repository.withdraw(connection, run_id)
+            await recorder.withdraw(connection, run_id, stopped)
+    if run_id in _drives:
+        task = _drives[run_id][1]
+        task.cancel()
+        await asyncio.wait([task])
+    await wakeups.publish(run_id)
+    await events.spread(withdrawn)
+    return await look(scope, run_id)

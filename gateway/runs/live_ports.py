@@ -1,0 +1,141 @@
+"""The world that runs are driven in: the rows, the workers, the providers."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+
+from approvals.notifications import events
+from approvals.notifications.events import News
+from approvals.requests import gates, repository, resumption, rights
+from approvals.requests.rights import Rights
+from approvals.rules import evaluation
+from audit.calls import recorder
+from audit.calls.recorder import Failure, NewCall, Place
+from audit.identifiers import uuid7
+from gateway.providers.interface import Provider
+from gateway.runs import loop
+from gateway.runs import repository as records
+from gateway.runs.execution import Drive
+from gateway.runs.prompting import continuity
+from gateway.runs.view import Row, TurnView
+from gateway.runs.watching.wakeups import waits
+from tenants.scope.transactions import Connection, Scope, transaction
+from tools.gates.policy import Policy
+from tools.gates.tool_gates import Gate
+from tools.invocation import dispatch
+from tools.invocation.dispatch import QueuedCall
+
+
+class LiveStep:
+    """One transaction about a run; see `gateway.runs.execution.Step`."""
+
+    def __init__(self, it: Drive, connection: Connection):
+        self._it = it
+        self._connection = connection
+
+    async def rights(self) -> Rights:
+        """As memberships, settings, grants and rules say."""
+        return await rights.load(self._connection, self._it.scope.user_id, self._it.view.row["profile"])
+
+    async def calls(self, turn: TurnView) -> list[Row]:
+        """Out of `tool_calls` and `approval_requests`."""
+        return await records.calls(self._connection, self._it.view.id, turn.number)
+
+    async def commit_turn(self, values: Row) -> Row | None:
+        """Under the driver's fence."""
+        return await records.commit_turn(self._connection, self._it.view.row, values)
+
+    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+        """Under the driver's fence; a stateless client finds the way back by it."""
+        row = await records.commit_last_turn(self._connection, self._it.view.row, values, end)
+        if row is not None and end["incomplete_reason"] != "time":
+            await continuity.remember(self._connection, self._it, turn)
+        return row
+
+    async def finish(self, end: Row) -> Row | None:
+        """Under the driver's fence; a stateless client finds the way back to what was said so far."""
+        row = await records.finish(self._connection, self._it.view.row, end)
+        if row is not None and self._it.view.turns and end["status"] == "incomplete":
+            await continuity.remember(self._connection, self._it, self._it.view.turns[-1])
+        return row
+
+    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+        """Under the driver's fence; a stateless client finds the way back by the notice."""
+        row = await records.suspend(self._connection, self._it.view.row, turn.number)
+        if row is not None:
+            await continuity.remember(self._connection, self._it, turn, notice)
+        return row
+
+    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+        """With their first ledger entries."""
+        return await recorder.propose(self._connection, place, judged, queued)
+
+    async def use_rules(self, rule_ids: Iterable[str]) -> None:
+        """In the commit that lets the calls through."""
+        await evaluation.use(self._connection, rule_ids)
+
+    async def ask_humans(
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+    ) -> News:
+        """In the commit that writes the held calls."""
+        return await repository.open(self._connection, place, held, policy, agent=agent, context=context)
+
+    async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
+        """Those that still wait for their turn."""
+        return await recorder.enqueue(self._connection, call_ids)
+
+    async def resume(self, call: Row, known: Rights) -> bool:
+        """Through every gate once more."""
+        return await resumption.resume(self._connection, call, known, self._it.caller)
+
+    async def note(self, request_ids: list[uuid.UUID]) -> None:
+        """So that the sweeper does not ask for the run again."""
+        await repository.note(self._connection, request_ids)
+
+    async def withdraw(self, failure: Failure) -> News:
+        """With the ledger entries of the calls that end here."""
+        withdrawn = await repository.withdraw(self._connection, self._it.view.id)
+        await recorder.withdraw(self._connection, self._it.view.id, failure)
+        return withdrawn
+
+
+class LiveWorld:
+    """See `gateway.runs.execution.World`; it has no state."""
+
+    @asynccontextmanager
+    async def step(self, it: Drive) -> AsyncIterator[LiveStep]:
+        """Commits at the end, rolls back on any exception."""
+        async with transaction(it.scope) as connection:
+            yield LiveStep(it, connection)
+
+    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
+        """Woken by hints, and by looking every 2 s."""
+        return waits().for_run(run_id)
+
+    def provider(self, model: str) -> tuple[Provider, str]:
+        """This process's adapter."""
+        return loop.providers().resolve(model)
+
+    def gates(self, known: Rights) -> Iterable[Gate]:
+        """All of them, in order."""
+        return gates.through(known.rules)
+
+    def new_id(self) -> uuid.UUID:
+        """A UUIDv7."""
+        return uuid7()
+
+    async def dispatch(self, calls: Sequence[QueuedCall]) -> None:
+        """Over Celery."""
+        await dispatch.dispatch(calls)
+
+    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+        """Over Celery."""
+        await dispatch.go_on(*scope, run_id)
+
+    async def spread(self, told: News) -> None:
+        """To sockets, mails and webhooks."""
+        await events.spread(told)
+
+
+LIVE = LiveWorld()

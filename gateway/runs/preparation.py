@@ -1,0 +1,158 @@
+"""Chats as they become runs in somebody's hands: a request that begins one, or the rows of one that goes on."""
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from approvals.requests import rights
+from approvals.requests.rights import Rights
+from gateway.compat.interface import ClientRequest
+from gateway.providers.interface import PromptMessage, UserMessage
+from gateway.providers.names import safe
+from gateway.providers.registry import UnknownModel
+from gateway.runs import loop, repository
+from gateway.runs.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, ShadowsManagedTool
+from gateway.runs.execution import Asked, Drive
+from gateway.runs.live_ports import LIVE
+from gateway.runs.prompting import continuity, messages, serialization, transcripts
+from gateway.runs.view import Row, RunView, from_rows
+from tenants.scope.transactions import Connection, Scope, transaction
+from tools.invocation import evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A chat request whose shape is already checked; `request_hash` covers its body, for the idempotency key.
+
+    Over a compatible API, `surface`, `client` is what was asked, and `content` the last thing that the user said.
+    """
+
+    content: str
+    conversation_id: uuid.UUID | None = None
+    agent: str | None = None
+    model: str | None = None
+    streams: bool = False
+    idempotency_key: str | None = None
+    request_hash: bytes | None = None
+    surface: str = ""
+    client: ClientRequest | None = None
+
+
+async def open(scope: Scope, request: ChatRequest) -> Drive:
+    """Write the user's message and the run, in progress and ours.
+
+    Raises NoSuchConversation, NoSuchAgent, NoSuchModel, NoSuchResponse, ShadowsManagedTool; UniqueViolation for a used
+    idempotency key or a busy conversation.
+    """
+    client = request.client
+    async with transaction(scope) as connection:
+        row = await repository.context(connection, scope.user_id, request.agent)
+        if row is None or row["agent_id"] is None:
+            raise NoSuchAgent(request.agent)
+        known = rights.from_row(row, row)
+        model = _model(request, row)
+        transcript: tuple[PromptMessage, ...] = ()
+        shown: list[PromptMessage] = []
+        conversation_id = request.conversation_id
+        if client is not None:
+            _refuse_shadows(client, known)
+            transcript, known_runs = await transcripts.whole(connection, scope, client)
+            shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
+        elif conversation_id and not await repository.owns(connection, conversation_id):
+            raise NoSuchConversation(conversation_id)
+        values: Row = {
+            "id": uuid.uuid4(),
+            **scope._asdict(),
+            "conversation_id": conversation_id or uuid.uuid4(),
+            "message_id": uuid.uuid4(),
+            "user_message_id": uuid.uuid4(),
+            "agent_id": row["agent_id"],
+            "profile": {name: row[name] for name in _PROFILE},
+            "model": model,
+            "surface": request.surface,
+            "lease": settings.RUN_LEASE_SECONDS,
+            "idempotency_key": request.idempotency_key,
+            "request_hash": request.request_hash,
+            "content": request.content,
+            "title": request.content.strip()[:60],
+        }
+        await repository.begin(connection, values, new_conversation=conversation_id is None)
+        if client is not None:
+            await repository.keep_request(connection, values | {"request": serialization.dumps(client)})
+        elif request.conversation_id:
+            shown = await _past(connection, values)
+    fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
+    view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
+    return Drive(
+        view=view,
+        scope=scope,
+        shown=shown if client is not None else [*shown, UserMessage(request.content)],
+        deadline=time.monotonic() + row["max_seconds"],
+        streams=request.streams,
+        world=LIVE,
+        asked=Asked(client.client_tools, client.options) if client is not None else Asked(),
+        transcript=transcript,
+        known=known,
+    )
+
+
+async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
+    """Take a run that nobody holds, from its rows; None when somebody does, or when it waits for humans."""
+    async with transaction(scope) as connection:
+        row = await repository.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
+        if row is None:
+            return None
+        shown, asked, transcript = await led_up_to(connection, scope, row)
+        view = from_rows(row, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+    left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
+    deadline = time.monotonic() + left
+    # Who watches a run that is taken over reads its text as it comes. The client of a compatible API has gone, and what
+    # it has read could not be taken back.
+    streams = not row["surface"]
+    return Drive(view, scope, shown, deadline, streams=streams, world=LIVE, asked=asked, transcript=transcript)
+
+
+async def led_up_to(
+    connection: Connection, scope: Scope, run: Row
+) -> tuple[list[PromptMessage], Asked, tuple[PromptMessage, ...]]:
+    """What a run began with, out of the rows: the messages before its own turns, what its client brought along, and
+    the transcript as the client sent it."""
+    if kept_request := await repository.request(connection, run["id"]) if run["surface"] else None:
+        client = serialization.loads(kept_request)
+        transcript, known_runs = await transcripts.whole(connection, scope, client)
+        shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
+        return shown, Asked(client.client_tools, client.options), transcript
+    said = await repository.user_message(connection, run)
+    return [*await _past(connection, run), UserMessage(said)], Asked(), ()
+
+
+def _model(request: ChatRequest, row: Row) -> str:
+    model = request.model or loop.model_of(row["model"])
+    try:
+        loop.providers().resolve(model)
+    except UnknownModel as unknown:
+        raise NoSuchModel(unknown.message) from None
+    return model
+
+
+def _refuse_shadows(client: ClientRequest, known: Rights) -> None:
+    """A name must not be a managed tool's and the client's: nobody could say whose a call of it is."""
+    managed = {safe(tool.name): tool.name for tool in evaluation.offered(known.policy)}
+    for at, tool in enumerate(client.client_tools):
+        if tool.parameters is not None and safe(tool.name) in managed:
+            raise ShadowsManagedTool(tool.name, f"tools[{at}]")
+
+
+_PROFILE = (
+    *("slug", "instructions", "tools", "max_tier", "on_refused_approval", "on_disconnect"),
+    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
+)
+
+
+async def _past(connection: Connection, run: Row) -> list[Any]:
+    rows = await repository.past(connection, run["conversation_id"], run["id"], messages.MOST_RUNS)
+    return messages.of_past(*rows, run["profile"]["max_result_bytes"])

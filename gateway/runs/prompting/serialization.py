@@ -1,0 +1,52 @@
+"""A client's request as JSON text and back, as `run_requests` keeps it: what is decoded equals what was encoded."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import orjson
+
+from gateway.compat.interface import ClientRequest
+from gateway.providers import interface as words
+
+_KINDS = (
+    *(ClientRequest, words.SystemMessage, words.UserMessage, words.AssistantMessage, words.ToolMessage),
+    *(words.SuggestedCall, words.Text, words.Image, words.Opaque, words.ClientTool, words.ToolChoice),
+    *(words.ResponseFormat, words.Options),
+)
+_BY_NAME: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
+# What marks an object as one of ours; JSON of the client's own is wrapped, and so never taken for one.
+_KIND = "$"
+_JSON = "json"
+
+
+def dumps(request: ClientRequest) -> str:
+    """The request as JSON text."""
+    return orjson.dumps(_encoded(request)).decode()
+
+
+def loads(text: str) -> ClientRequest:
+    """The request that `dumps` wrote."""
+    request = _decoded(orjson.loads(text))
+    assert isinstance(request, ClientRequest)
+    return request
+
+
+def _encoded(value: Any) -> Any:
+    if is_dataclass(value):
+        named = {each.name: _encoded(getattr(value, each.name)) for each in fields(value)}
+        return {_KIND: type(value).__name__, **named}
+    if isinstance(value, tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, dict):
+        return {_KIND: _JSON, "value": value}
+    return value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decoded(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if value[_KIND] == _JSON:
+        return value["value"]
+    return _BY_NAME[value[_KIND]](**{name: _decoded(item) for name, item in value.items() if name != _KIND})

@@ -1,0 +1,66 @@
+"""A transcript made whole: the responses that it goes on from, and those that it only refers to, in their places."""
+
+import uuid
+
+from gateway.compat.interface import ClientRequest
+from gateway.providers.interface import AssistantMessage, PromptMessage, SystemMessage
+from gateway.runs import repository
+from gateway.runs.errors import NoSuchResponse
+from gateway.runs.prompting import continuity, serialization
+from gateway.runs.prompting.pairing import paired
+from gateway.runs.view import Row, from_rows
+from tenants.scope.transactions import Connection, Scope
+
+# Responses that go on from one another, all the way back.
+MOST_RESPONSES = 100
+
+
+async def whole(
+    connection: Connection, scope: Scope, client: ClientRequest
+) -> tuple[tuple[PromptMessage, ...], dict[int, Row]]:
+    """The client's messages after those of the response that it goes on from, and the runs whose answers it named, by
+    their place among them. Raises NoSuchResponse, BadRequest."""
+    messages, named = await _own(connection, scope, client)
+    previous, steps = client.previous, 0
+    while previous is not None:
+        steps += 1
+        if steps > MOST_RESPONSES:
+            raise NoSuchResponse(f"resp_{previous}")
+        row, said = await _answer(connection, scope, previous)
+        kept_request = await repository.request(connection, row["id"])
+        if kept_request is None:
+            raise NoSuchResponse(f"resp_{previous}")
+        earlier = serialization.loads(kept_request)
+        before, named_before = await _own(connection, scope, earlier)
+        named = named_before | {len(before): row} | _shifted(named, len(before) + 1)
+        messages = [*before, said, *messages]
+        previous = earlier.previous
+    if client.instructions:
+        messages, named = [SystemMessage(client.instructions), *messages], _shifted(named, 1)
+    # What stands for itself was looked at when it came in.
+    return (paired(messages) if named else tuple(messages)), named
+
+
+async def _own(
+    connection: Connection, scope: Scope, client: ClientRequest
+) -> tuple[list[PromptMessage], dict[int, Row]]:
+    """A request's own messages, with the answers that it refers to."""
+    messages = list(client.messages)
+    named: dict[int, Row] = {}
+    for at, run_id in client.references:
+        named[at], messages[at] = await _answer(connection, scope, run_id)
+    return messages, named
+
+
+async def _answer(connection: Connection, scope: Scope, run_id: str) -> tuple[Row, AssistantMessage]:
+    """A run of the user's, and its answer as its client saw it. Raises NoSuchResponse."""
+    row = await repository.run(connection, scope, uuid.UUID(run_id))
+    if row is None or not row["surface"]:
+        raise NoSuchResponse(f"resp_{run_id}")
+    run = from_rows(row, *await repository.of_runs(connection, [row["id"]]))
+    waited = [call for turn in run.turns for call in turn.calls if call["approval_id"]]
+    return row, continuity.visible(run.turns, continuity.notice(waited) if waited else "")
+
+
+def _shifted(named: dict[int, Row], by: int) -> dict[int, Row]:
+    return {at + by: row for at, row in named.items()}

@@ -1,0 +1,1 @@
+"""Pages that show runs: the chat, a run's timeline, and erasing."""

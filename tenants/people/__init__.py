@@ -1,0 +1,1 @@
+"""Principals, API keys, and what is encrypted for tenants."""

@@ -1,0 +1,51 @@
+"""Puts a superuser's admin requests on the operator's database login."""
+
+from collections.abc import Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.http import HttpRequest
+
+from tenants.scope.routing import on_login
+
+ADMIN = "/admin/"
+
+
+class OperatorDatabase:
+    """Inside /admin/ a superuser sees every tenant, through a login of its own that the API never uses."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]):
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Choose the login once the user is known."""
+        if not request.path.startswith(ADMIN):
+            return self.get_response(request)
+        if iscoroutinefunction(self.get_response):
+            return self._awaited(request)
+        if not _is_operator(request):
+            return self.get_response(request)
+        with on_login("operator"):
+            return _rendered(self.get_response(request))
+
+    async def _awaited(self, request: HttpRequest) -> Any:
+        if not await sync_to_async(_is_operator)(request):
+            return await self.get_response(request)
+        with on_login("operator"):
+            return await sync_to_async(_rendered)(await self.get_response(request))
+
+
+def _is_operator(request: HttpRequest) -> bool:
+    return bool(request.user.is_authenticated and request.user.is_superuser)
+
+
+def _rendered(response: Any) -> Any:
+    """A lazily rendered page queries while it renders, and must do so on the same login."""
+    if hasattr(response, "render") and not getattr(response, "is_rendered", True):
+        response.render()
+    return response

@@ -1,0 +1,138 @@
+"""Opens transactions inside one tenant's walls: the setting that row-level security reads lives no longer than they do.
+
+Asynchronous service code takes `transaction(scope)`, over this process's own psycopg pool; synchronous
+views take `scope(...)`, over Django's connection. Never keep either open across a provider or tool call.
+"""
+
+import asyncio
+import select
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, LiteralString, NamedTuple
+from weakref import WeakKeyDictionary
+
+import psycopg
+from django.conf import settings
+from django.db import connections
+from django.db import transaction as django_transaction
+from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
+from psycopg_pool import AsyncConnectionPool
+
+from tenants.scope import jsonb
+
+Connection = psycopg.AsyncConnection[dict[str, Any]]
+Pool = AsyncConnectionPool[Connection]
+_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
+_BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
+SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
+# How often a broken pooled connection is replaced before the database counts as away.
+ATTEMPTS = 4
+
+
+class Scope(NamedTuple):
+    """The walls to stand within: a tenant, and a user for personal tables."""
+
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+
+
+async def _configure(connection: Connection) -> None:
+    await connection.set_autocommit(True)
+    # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
+    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    set_json_loads(jsonb.loads, connection)
+
+
+async def pool(login: str = "default") -> Pool:
+    """This event loop's pool on a database login; connections in it are in autocommit mode."""
+    pools = _pools.setdefault(asyncio.get_running_loop(), {})
+    if login not in pools:
+        fresh: Pool = AsyncConnectionPool(
+            settings.DATABASE_URLS[login],
+            kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
+            min_size=0 if login != "default" else 1,
+            max_size=settings.DATABASE_POOL_SIZE if login == "default" else 2,
+            timeout=settings.DATABASE_POOL_SECONDS,
+            max_idle=300,
+            configure=_configure,
+            open=False,
+        )
+        await fresh.open()
+        if pools.setdefault(login, fresh) is not fresh:
+            # Another task was first while this one waited.
+            await fresh.close()
+    return pools[login]
+
+
+async def close_pools() -> None:
+    """Close this event loop's pools."""
+    for each in _pools.pop(asyncio.get_running_loop(), {}).values():
+        await each.close()
+
+
+async def fetch(query: LiteralString, values: Sequence[object] = (), login: str = "default") -> list[dict[str, Any]]:
+    """The rows of one statement outside every tenant; it may run twice, when a pooled connection turns out broken.
+
+    On the app's login such a statement sees only what SECURITY DEFINER functions answer.
+    """
+    connections_of = await pool(login)
+    for attempt in range(ATTEMPTS):
+        held = await _whole(connections_of)
+        try:
+            return await (await held.execute(query, values)).fetchall()
+        except psycopg.OperationalError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        finally:
+            await connections_of.putconn(held)
+        await asyncio.sleep(0.05 * 4**attempt)
+    raise AssertionError("unreachable")
+
+
+@asynccontextmanager
+async def transaction(scope: Scope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
+    """A transaction inside the scope's walls; commits at the end, rolls back on any exception.
+
+    With `snapshot` all its statements see the same moment.
+
+    Its statements are pipelined: one whose rows nobody fetches costs no round trip of its own, and its error shows at
+    the next fetch or at the end.
+    """
+    connections_of = await pool()
+    held = await _whole(connections_of)
+    try:
+        async with held.pipeline():
+            await held.execute(_BEGIN_SNAPSHOT if snapshot else "BEGIN")
+            await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
+            yield held
+            await held.execute("COMMIT")
+    except BaseException:
+        with suppress(psycopg.Error):
+            await held.rollback()
+        raise
+    finally:
+        # The pool replaces what broke.
+        await connections_of.putconn(held)
+
+
+async def _whole(connections_of: Pool) -> Connection:
+    """A connection that PostgreSQL has not closed meanwhile; those that a restart broke are found here and replaced."""
+    while True:
+        held = await connections_of.getconn()
+        # Nothing is asked of an idle connection, so what can be read from it is its end.
+        if not select.select([held.fileno()], [], [], 0)[0]:
+            return held
+        await held.close()
+        await connections_of.putconn(held)
+
+
+@contextmanager
+def scope(tenant_id: uuid.UUID, user_id: uuid.UUID, using: str = "default") -> Iterator[None]:
+    """A transaction inside the walls on one of Django's connections on the app's login, for the ORM in synchronous
+    code."""
+    with django_transaction.atomic(using=using):
+        with connections[using].cursor() as cursor:
+            cursor.execute(SET_SCOPE, [str(tenant_id), str(user_id)])
+        yield

@@ -1,0 +1,51 @@
+"""Hints from whoever changed a run or a call to whoever waits for it. Never the truth: a lost one costs seconds."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator
+
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisError
+
+from tools.network import redis
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "toolgate:hints"
+_BACK_OFF = 0.5
+
+
+async def publish(run_id: uuid.UUID) -> None:
+    """Say that something about the run changed; Redis being away is nobody's error."""
+    try:
+        await redis.client().publish(CHANNEL, run_id.bytes)
+    except (RedisError, OSError, TimeoutError) as away:
+        log.warning("hint lost", extra={"run_id": str(run_id), "why": type(away).__name__})
+
+
+def _heed_cancellation() -> None:
+    """redis-py swallows a cancellation that arrives while it connects; waiting on would then never end."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def listen(*more: str) -> AsyncIterator[tuple[str, bytes | None]]:
+    """What is published on CHANNEL and on `more` channels, for ever: (channel, data).
+
+    Data is None when the channel is subscribed to; so it is again after Redis went away and came back.
+    """
+    while True:
+        pubsub: PubSub = redis.client().pubsub()
+        try:
+            await pubsub.subscribe(CHANNEL, *more)
+            while True:
+                _heed_cancellation()
+                message = await pubsub.get_message(timeout=None)
+                if message is not None and message["type"] in ("message", "subscribe"):
+                    yield message["channel"].decode(), message["data"] if message["type"] == "message" else None
+        except (RedisError, OSError, TimeoutError):
+            await asyncio.sleep(_BACK_OFF)
+        finally:
+            await pubsub.aclose()  # type: ignore[no-untyped-call]

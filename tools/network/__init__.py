@@ -1,0 +1,1 @@
+"""The ways out: guarded HTTP, e-mail, and the shared Redis client and cache."""
