@@ -177,16 +177,16 @@ def _is_whole(answer: bytes) -> bool:
 
 async def run(plan: Plan) -> Result:
     """Carry the plan out."""
-    it = Run(plan)
-    it.open = plan.concurrency
+    execution = Run(plan)
+    execution.open = plan.concurrency
     for _ in range(plan.concurrency):
-        await asyncio.get_running_loop().create_connection(lambda: Connection(it), "127.0.0.1", plan.port)
+        await asyncio.get_running_loop().create_connection(lambda: Connection(execution), "127.0.0.1", plan.port)
     try:
         async with asyncio.timeout(plan.warm_seconds + plan.seconds + PATIENCE):
-            await it.done.wait()
+            await execution.done.wait()
     except TimeoutError:
-        it.errors += ["no answer"] * it.open
-    return it.result()
+        execution.errors += ["no answer"] * execution.open
+    return execution.result()
 
 
 if __name__ == "__main__":

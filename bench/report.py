@@ -23,11 +23,11 @@ def text(report: Report) -> str:
 
 
 def _head(report: Report) -> list[str]:
-    it = report["machine"]
+    execution = report["machine"]
     others, yardstick = report["other_processes_cores"], report["yardstick_ms"]
     return [
-        f"{it['cores']} cores ({it['cpu']}), {it['system']}, Python {it['python']}",
-        f"All of it shares these {it['cores']} cores: one web process, one worker, beat, PostgreSQL (fsync on),",
+        f"{execution['cores']} cores ({execution['cpu']}), {execution['system']}, Python {execution['python']}",
+        f"All of it shares these {execution['cores']} cores: one web process, one worker, beat, PostgreSQL (fsync on),",
         "Valkey, the fake provider and the load generator. Closed loop, medians of the rounds; latencies in ms.",
         f"Other processes on this machine took {others:.2f} cores meanwhile"
         + ("; figures that depend on throughput suffer." if others > 0.1 else "."),
@@ -68,8 +68,10 @@ def _scenarios(report: Report) -> list[str]:
         levels = [level for level in LEVELS if level in measured]
         lines += ["", scenario.title, _row("", [f"c{level}" for level in levels])]
 
-        def row(title: str, figure: str, style: str = ".1f", levels: list[str] = levels, it: Report = measured) -> str:
-            return _row(title, [format(it[level][figure], style) for level in levels])
+        def row(
+            title: str, figure: str, style: str = ".1f", levels: list[str] = levels, execution: Report = measured
+        ) -> str:
+            return _row(title, [format(execution[level][figure], style) for level in levels])
 
         lines.append(_row("requests/s (spread of samples)", [_rate(measured[level]) for level in levels]))
         if "calls_per_second" in measured[levels[0]]:
@@ -90,8 +92,8 @@ def _scenarios(report: Report) -> list[str]:
 
 
 def _rate(figures: Report) -> str:
-    spread = f" (±{50 * figures['spread']:.0f} %)" if figures["spread"] else ""
-    return f"{figures['per_second']:,.0f}{spread}"
+    publish = f" (±{50 * figures['spread']:.0f} %)" if figures["publish"] else ""
+    return f"{figures['per_second']:,.0f}{publish}"
 
 
 def _cpu(measured: Report, levels: list[str], cores: int) -> list[str]:

@@ -11,7 +11,7 @@ from gateway.operations import health, sealing, sweeper
 from gateway.process import gc_tuning
 from gateway.runs import lifecycle, loop
 from tenants.scope import transactions
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 from tools.invocation import background, execution
 from tools.network import redis
 
@@ -41,7 +41,7 @@ def tidy() -> None:
 @shared_task(name="gateway.take_over")
 def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
     """Drive a run that nobody holds; the thread is given back at once."""
-    background.submit(lifecycle.take_over(Scope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
+    background.submit(lifecycle.take_over(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
 
 
 @worker_ready.connect
@@ -54,7 +54,7 @@ def _ready(**signal: Any) -> None:
 
 @worker_shutting_down.connect
 def _shutting_down(**signal: Any) -> None:
-    background.submit(lifecycle.let_go())
+    background.submit(lifecycle.release_all())
     background.drain(DRAIN_SECONDS)
     background.submit(_close())
     background.drain(1)

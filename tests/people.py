@@ -12,7 +12,7 @@ from tenants.models import Membership, User
 from tenants.people import keys
 from tenants.people.principal import Principal, scopes_of
 from tenants.scope.routing import on_login
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 
 CAST = {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "olga": "owner"}
 PASSWORD = "correct horse battery"
@@ -27,9 +27,9 @@ class Person:
     principal: Principal
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> TenantScope:
         """The walls that this person stands within."""
-        return Scope(self.principal.tenant_id, self.principal.user_id)
+        return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
     @property
     def headers(self) -> dict[str, str]:

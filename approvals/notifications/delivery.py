@@ -17,7 +17,7 @@ from typing import Any
 from approvals.notifications import email, webhooks
 from approvals.notifications.errors import GivenUp, ReceiverGone, Undelivered
 from approvals.notifications.outbox import DECIDERS
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
@@ -79,7 +79,7 @@ async def _claim(tenant_id: uuid.UUID) -> list[Row]:
         "lease": LEASE,
         "deciders": DECIDERS,
     }
-    async with transaction(Scope(tenant_id, _NOBODY)) as connection:
+    async with transaction(TenantScope(tenant_id, _NOBODY)) as connection:
         claimed = await (await connection.execute(_CLAIM, values)).fetchall()
     _under_way.update(_receiver(notice) for notice in claimed)
     return claimed
@@ -121,7 +121,7 @@ async def _settle(notice: Row, problem: Undelivered | None) -> None:
         told = {"notice": str(notice["id"]), "attempt": notice["attempts"], "why": str(problem), "status": status}
         log.warning("notice not delivered", extra=told)
     values = {"id": notice["id"], "attempts": notice["attempts"], "status": status, "due_at": next_time}
-    async with transaction(Scope(notice["tenant_id"], _NOBODY)) as connection:
+    async with transaction(TenantScope(notice["tenant_id"], _NOBODY)) as connection:
         await connection.execute(_SETTLE, values | {"problem": str(problem or "")})
         if isinstance(problem, ReceiverGone):
             await connection.execute(_SWITCH_OFF, [str(problem), notice["endpoint_id"]])

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class ApprovalEvents:
     """Requests of one tenant that changed together, and the notices that were written of it."""
 
     rows: list[Row]
@@ -26,12 +26,12 @@ class News:
         return row
 
 
-async def write(connection: Connection, rows: list[Row], event: Event) -> News:
+async def write(connection: Connection, rows: list[Row], event: Event) -> ApprovalEvents:
     """Write the notices, in the transaction of what they tell of."""
-    return News(rows, [await outbox.add(connection, row, event) for row in rows])
+    return ApprovalEvents(rows, [await outbox.add(connection, row, event) for row in rows])
 
 
-async def spread(news: News) -> None:
+async def publish(news: ApprovalEvents) -> None:
     """Tell everybody, after the commit; whoever is not reached looks by himself, or is reached later."""
     if news.rows:
         ids = [row["id"] for row in news.rows]

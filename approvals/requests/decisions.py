@@ -34,17 +34,17 @@ from approvals.errors import (
     OwnRequest,
 )
 from approvals.notifications import events
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.notifications.outbox import Event
 from approvals.requests import edits, votes
 from audit.calls import recorder
 from audit.calls.recorder import Failure
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
-from tenants.scope.transactions import Connection, Scope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolValidationError
 from tools.invocation import wakeups
-from tools.invocation.dispatch import go_on
+from tools.invocation.dispatch import request_takeover
 from tools.registry import registry
 from tools.schemas import schema
 from tools.schemas.arguments import parse
@@ -81,9 +81,9 @@ class Decider:
     via: str
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> TenantScope:
         """The walls that the decider stands within."""
-        return Scope(self.tenant_id, self.user_id)
+        return TenantScope(self.tenant_id, self.user_id)
 
 
 async def approve(
@@ -101,7 +101,7 @@ async def approve(
     `approvals.errors.Refused` but NotYours.
     """
 
-    async def decide(connection: Connection, request: Row, call: Row) -> News:
+    async def decide(connection: Connection, request: Row, call: Row) -> ApprovalEvents:
         if votes.unseen(request, seen):
             raise ArgumentsChanged
         edit = None if arguments is None else await _edit(connection, request, call, arguments)
@@ -113,7 +113,7 @@ async def approve(
             raise AlreadyVoted
         # Else enough approvals count only now, since somebody who had approved may decide again.
         if len(counting) < request["approvals_needed"]:
-            return News([request])
+            return ApprovalEvents([request])
         moment = datetime.now(UTC)
         return await _end(
             connection, request, "approved", moment, max(request["expires_at"], moment + GRACE), sorted(counting)
@@ -128,7 +128,7 @@ async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", see
     Raises as `approve` does.
     """
 
-    async def decide(connection: Connection, request: Row, call: Row) -> News:
+    async def decide(connection: Connection, request: Row, call: Row) -> ApprovalEvents:
         if seen is not None and votes.unseen(request, seen):
             raise ArgumentsChanged
         decision = await _record(connection, decider, request, call, "deny", reason, None)
@@ -144,7 +144,7 @@ async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", see
     return await _decided(decider, request_id, decide)
 
 
-async def cancel(scope: Scope, request_id: uuid.UUID) -> Row:
+async def cancel(scope: TenantScope, request_id: uuid.UUID) -> Row:
     """Withdraw one's own request. Raises NoSuchRequest, NotYours, AlreadyDecided, Expired."""
     async with transaction(scope) as connection:
         request, call = await _locked(connection, request_id)
@@ -162,7 +162,7 @@ async def cancel(scope: Scope, request_id: uuid.UUID) -> Row:
     return await _told(ended)
 
 
-async def expire(scope: Scope, request_id: uuid.UUID) -> bool:
+async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
     """End a request whose time is over; False when it was decided meanwhile, or has time left."""
     async with transaction(scope) as connection:
         request, call = await _locked(connection, request_id)
@@ -176,7 +176,7 @@ async def expire(scope: Scope, request_id: uuid.UUID) -> bool:
 
 # --- the parts of a decision -----------------------------------------------------------------------------------------
 async def _decided(
-    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[News]]
+    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[ApprovalEvents]]
 ) -> Row:
     async with transaction(decider.scope) as connection:
         request, call = await _locked(connection, request_id)
@@ -188,7 +188,7 @@ async def _decided(
     return await _told(ended)
 
 
-async def _told(ended: News) -> Row:
+async def _told(ended: ApprovalEvents) -> Row:
     """Tell the run and the queue, and whoever came too late."""
     await _tell(ended)
     row = ended.row
@@ -197,10 +197,10 @@ async def _told(ended: News) -> Row:
     return row
 
 
-async def _tell(ended: News) -> None:
-    row, told = ended.row, [events.spread(ended)]
+async def _tell(ended: ApprovalEvents) -> None:
+    row, told = ended.row, [events.publish(ended)]
     if row["status"] != "pending":
-        told += [wakeups.publish(row["run_id"]), go_on(row["tenant_id"], row["user_id"], row["run_id"])]
+        told += [wakeups.publish(row["run_id"]), request_takeover(row["tenant_id"], row["user_id"], row["run_id"])]
     telling = {asyncio.create_task(each) for each in told}
     _telling.update(telling)
     for task in telling:
@@ -218,7 +218,7 @@ async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Row, R
     return request, call
 
 
-async def _overdue(connection: Connection, request: Row, call: Row) -> News | None:
+async def _overdue(connection: Connection, request: Row, call: Row) -> ApprovalEvents | None:
     """Refuse what is decided; end what is overdue, and return that; None when it can be decided."""
     if request["status"] == "expired":
         raise Expired(request["expires_at"].isoformat(timespec="seconds"))
@@ -298,7 +298,7 @@ async def _end(
     moment: datetime,
     usable_until: datetime | None = None,
     approved_by: list[uuid.UUID] | None = None,
-) -> News:
+) -> ApprovalEvents:
     ended = await connection.execute(_END, [status, moment, usable_until, approved_by, request["id"]])
     row = await ended.fetchone()
     assert row is not None

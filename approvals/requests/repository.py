@@ -16,7 +16,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from approvals.notifications import events
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from audit.calls.recorder import NewCall, Place
 from audit.canonical import sha256_hex
 from tenants.scope.transactions import Connection
@@ -45,8 +45,8 @@ _NOTE = """
 
 async def open(
     connection: Connection, place: Place, calls: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-) -> News:
-    """Ask for a human's decision about each held call; `news.spread` it after the commit."""
+) -> ApprovalEvents:
+    """Ask for a human's decision about each held call; `news.publish` it after the commit."""
     asked: list[Row] = []
     for call in calls:
         tool = registry().get(call.tool_name)
@@ -76,8 +76,8 @@ async def open(
     return await events.write(connection, asked, "requested")
 
 
-async def withdraw(connection: Connection, run_id: uuid.UUID) -> News:
-    """Cancel what the run waits for, and take note of what was decided; `news.spread` it after the commit."""
+async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:
+    """Cancel what the run waits for, and take note of what was decided; `news.publish` it after the commit."""
     rows = await (await connection.execute(_WITHDRAW, [run_id])).fetchall()
     return await events.write(connection, [row for row in rows if row["status"] == "cancelled"], "cancelled")
 

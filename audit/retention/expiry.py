@@ -58,7 +58,7 @@ async def _erase_of(tenant: Row, also: Also, until: float) -> int:
     before = first_id_at(end)
     erased, waiting, done = 0, None, False
     while not done and time.monotonic() < until:
-        async with transaction(transactions.Scope(tenant["id"], erasure.NOBODY)) as connection:
+        async with transaction(transactions.TenantScope(tenant["id"], erasure.NOBODY)) as connection:
             batch = await erasure.following(connection, cause, after=after, before=before)
             row = await erasure.erase(connection, cause, batch.final, also) if batch.final else None
         erased += row["calls"] if row else 0

@@ -28,7 +28,7 @@ from gateway.runs.errors import NoSuchRun
 from gateway.runs.view import RunView
 from tenants.errors import Refused
 from tenants.people.principal import Principal
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 
 Row = dict[str, Any]
 
@@ -89,7 +89,7 @@ async def act(principal: Principal, request: ClientRequest) -> None:
     Raises NoSuchRequest, Undecided, NeedsScope, Unseen, StillRunning, and what `decisions.approve` and `deny` raise;
     when more than one is answered, nothing is done if any of them must be refused from the start.
     """
-    scope = Scope(principal.tenant_id, principal.user_id)
+    scope = TenantScope(principal.tenant_id, principal.user_id)
     rows = await _found(principal, scope, request.approvals)
     for row in rows:
         yes, _, seen = request.approvals[row["id"].hex]
@@ -112,7 +112,7 @@ async def act(principal: Principal, request: ClientRequest) -> None:
         raise StillRunning from None
 
 
-async def _found(principal: Principal, scope: Scope, approvals: Iterable[str]) -> list[Row]:
+async def _found(principal: Principal, scope: TenantScope, approvals: Iterable[str]) -> list[Row]:
     """The requests that are answered, each one that the caller may answer so."""
     wanted = {approval_id: uuid.UUID(approval_id) for approval_id in approvals}
     if not wanted:
@@ -135,7 +135,7 @@ async def _unseen(principal: Principal, request_id: uuid.UUID) -> Unseen:
     return refusal
 
 
-async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason: str, seen: str | None) -> bool:
+async def _done(principal: Principal, scope: TenantScope, row: Row, yes: bool, reason: str, seen: str | None) -> bool:
     """Do what was said to one request; whether its call is not waiting for anybody any more."""
     if row["status"] != "pending":
         return True
@@ -158,7 +158,7 @@ async def _done(principal: Principal, scope: Scope, row: Row, yes: bool, reason:
     return True
 
 
-async def _at_rest(scope: Scope, run_id: uuid.UUID, settled: set[uuid.UUID]) -> None:
+async def _at_rest(scope: TenantScope, run_id: uuid.UUID, settled: set[uuid.UUID]) -> None:
     """Return when the run is over, or waits for nothing but decisions that are still to come."""
     try:
         view = await lifecycle.look(scope, run_id)

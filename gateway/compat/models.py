@@ -12,8 +12,7 @@ from gateway.process.request_ids import request_id
 from gateway.runs import loop, repository
 from gateway.runs.errors import Unavailable
 from tenants.errors import Refused
-from tenants.scope.transactions import Scope as Walls
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 
 
 async def answer(scope: Scope, send: Send) -> None:
@@ -24,7 +23,7 @@ async def answer(scope: Scope, send: Send) -> None:
         if scope["method"] != "GET":
             raise _Refused("Models can only be read.", 405)
         principal = await authenticated(headers)
-        async with transaction(Walls(principal.tenant_id, principal.user_id)) as connection:
+        async with transaction(TenantScope(principal.tenant_id, principal.user_id)) as connection:
             agents = await repository.agent_slugs(connection)
         names = await asyncio.to_thread(loop.providers().models)
         found = [_model(name, name.partition("/")[0]) for name in names]

@@ -31,7 +31,7 @@ from gateway.runs.view import RunView, call_body
 from tenants.errors import Refused
 from tenants.login.authentication import bearer, by_key
 from tenants.people.principal import Principal
-from tenants.scope.transactions import Scope as Walls
+from tenants.scope.transactions import TenantScope
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +68,9 @@ class Exchange:
     send: Send
 
     @property
-    def walls(self) -> Walls:
+    def tenant_scope(self) -> TenantScope:
         """The walls that its run stands within."""
-        return Walls(self.principal.tenant_id, self.principal.user_id)
+        return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
 
 async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -> None:
@@ -167,7 +167,7 @@ def names_model(request: ClientRequest) -> bool:
 
 async def _until_rest(exchange: Exchange, view: RunView) -> None:
     """Wait for the run, watching whether the client is still there."""
-    rest = asyncio.create_task(lifecycle.until_rest(exchange.walls, view))
+    rest = asyncio.create_task(lifecycle.until_rest(exchange.tenant_scope, view))
     await _beside_the_client(exchange, view, rest)
 
 
@@ -180,7 +180,7 @@ async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.T
             await work
             return
         if view.row["profile"].get("on_disconnect") == "cancel":
-            await lifecycle.cancel(exchange.walls, view.id)
+            await lifecycle.cancel(exchange.tenant_scope, view.id)
         raise http.ClientGone
     finally:
         gone.cancel()
@@ -230,7 +230,7 @@ async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, cre
 
 
 async def _something_to_show(exchange: Exchange, view: RunView) -> None:
-    async with lifecycle.watching(exchange.walls, view) as changed:
+    async with lifecycle.watching(exchange.tenant_scope, view) as changed:
         end = time.monotonic() + PATIENCE_SECONDS
         while not (view.final or view.suspended or _shown(view)) and (left := end - time.monotonic()) > 0:
             try:
@@ -250,7 +250,7 @@ async def _events(
 ) -> AsyncGenerator[bytes, None]:
     yield writer.begin()
     sent = _Sent(writer)
-    async with lifecycle.watching(exchange.walls, view) as changed:
+    async with lifecycle.watching(exchange.tenant_scope, view) as changed:
         while True:
             changed.clear()
             if piece := sent.new(view):

@@ -72,7 +72,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.
             endings = (
-                lifecycle.let_go,
+                lifecycle.release_all,
                 loop.providers().close,
                 get_channel_layer().flush,
                 redis.close,

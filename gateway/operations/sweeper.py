@@ -20,9 +20,9 @@ from audit.retention import expiry
 from gateway.runs import erasure
 from gateway.runs.prompting import continuity
 from tenants.scope import transactions
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import wakeups
-from tools.invocation.dispatch import QueuedCall, dispatch, go_on
+from tools.invocation.dispatch import QueuedCall, dispatch, request_takeover
 from tools.invocation.execution import MAX_ATTEMPTS
 from tools.registry import registry
 
@@ -62,17 +62,17 @@ async def sweep() -> dict[str, int]:
     requeued = [call for row in lost if (call := await _recover(row)) is not None]
     untaken = await transactions.fetch(_UNTAKEN_CALLS, [RESEND_SECONDS, BATCH], login="system")
     for row in untaken:
-        async with transaction(Scope(row["tenant_id"], row["user_id"])) as connection:
+        async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
             await connection.execute(_RESENT, [row["id"]])
         requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
     await dispatch(requeued)
     overdue = await transactions.fetch(_OVERDUE, [BATCH], login="system")
     for row in overdue:
-        await decisions.expire(Scope(row["tenant_id"], row["user_id"]), row["id"])
+        await decisions.expire(TenantScope(row["tenant_id"], row["user_id"]), row["id"])
     driverless = await transactions.fetch(_LOST_RUNS, [BATCH], login="system")
     unnoted = await transactions.fetch(_UNNOTED, [BATCH], login="system")
     for row in (*driverless, *unnoted):
-        await go_on(row["tenant_id"], row["user_id"], row["run_id"])
+        await request_takeover(row["tenant_id"], row["user_id"], row["run_id"])
     found = {
         "lost_calls": len(lost),
         "untaken_calls": len(untaken),
@@ -88,7 +88,7 @@ async def sweep() -> dict[str, int]:
 
 async def _recover(row: dict[str, Any]) -> QueuedCall | None:
     """Give a call whose worker was lost back to the queue, or end it; the queued call, if it was queued."""
-    async with transaction(Scope(row["tenant_id"], row["user_id"])) as connection:
+    async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
         held = await connection.execute(_LOCK_CALL, [row["id"], row["status"], row["fence"]])
         call = await held.fetchone()
         if call is None:

@@ -35,8 +35,12 @@ class _ToolsView(AsyncView):
     async def rights(self, request: Request) -> tuple[Rights, str]:
         """The caller's rights under the agent that the query names, and that agent's slug."""
         agent = request.query_params.get("agent")
-        async with transaction(self.walls) as connection:
-            row = None if agent and "\x00" in agent else await repository.context(connection, self.walls.user_id, agent)
+        async with transaction(self.tenant_scope) as connection:
+            row = (
+                None
+                if agent and "\x00" in agent
+                else await repository.context(connection, self.tenant_scope.user_id, agent)
+            )
         if row is None or row["agent_id"] is None:
             raise NoSuchAgent(agent)
         return rights.from_row(row, row), row["slug"]
@@ -90,7 +94,7 @@ class ToolAccessView(_ToolsView):
         if tool is None:
             raise NotFound("There is no such tool.")
         found, agent = await self.rights(request)
-        caller = Caller(*self.walls, agent=agent, charge=False)
+        caller = Caller(*self.tenant_scope, agent=agent, charge=False)
         answers = await evaluation.access(tool, found.policy, caller, gates.through(found.rules))
         body = {"tool": name, "tier": found.policy.tier(tool).value, "allowed": all(answer.ok for answer in answers)}
         return Response({**body, "gates": [answer.as_json() for answer in answers]})

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 import orjson
 
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from approvals.rules.evaluation import RulesExhausted
 from audit.calls.recorder import NewCall, Place
 from gateway.providers.interface import Answer
 from gateway.runs import ownership
-from gateway.runs.execution import Drive, RunLost, Step, advance
+from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
 from gateway.runs.view import Row, TurnView, pending
 from tools.gates.tool_gates import Gate
@@ -22,58 +22,64 @@ from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
 
 
-async def commit(it: Drive, turn: TurnView, answer: Answer, values: Row, *, refused: bool = False) -> None:
+async def commit(
+    execution: RunExecution, turn: TurnView, answer: Answer, values: Row, *, refused: bool = False
+) -> None:
     """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others.
 
     With `refused` none of them runs: they came in an order that cannot be answered.
     """
-    row = it.view.row
-    place = Place(*it.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
-    asked = News([])
+    row = execution.view.row
+    place = Place(*execution.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
+    asked = ApprovalEvents([])
     while True:
-        known = it.known or await _rights(it)
-        judged = await _judged(it, answer, known, (ownership.refuse,) if refused else it.world.gates(known))
-        queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in judged)
-        held = [call for call in judged if call.approval_id]
+        known = execution.known or await _rights(execution)
+        evaluated = await _evaluated(
+            execution, answer, known, (ownership.refuse,) if refused else execution.ports.gates(known)
+        )
+        queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in evaluated)
+        held = [call for call in evaluated if call.approval_id]
         try:
-            async with it.world.step(it) as step:
-                it.known = await step.rights()
-                if it.known != known:
+            async with execution.ports.step(execution) as step:
+                execution.known = await step.rights()
+                if execution.known != known:
                     # Somebody changed the rules while the model thought: judge again, by today's.
                     continue
                 fresh = await step.commit_turn(values)
                 if fresh is None:
                     raise RunLost
-                turn.calls = await step.propose(place, judged, frozenset(queued))
-                await step.use_rules(_rules_used(judged))
+                turn.calls = await step.propose(place, evaluated, frozenset(queued))
+                await step.use_rules(_rules_used(evaluated))
                 if held:
-                    context = messages.led_up_to(it.shown, it.view)
-                    asked = await step.ask_humans(place, held, known.policy, agent=it.caller.agent, context=context)
+                    context = messages.led_up_to(execution.shown, execution.view)
+                    asked = await step.ask_humans(
+                        place, held, known.policy, agent=execution.caller.agent, context=context
+                    )
         except RulesExhausted:
-            it.known = None
+            execution.known = None
             continue
         break
     turn.more = orjson.loads(values["more"] or "{}")
-    advance(it.view, fresh)
-    await _dispatch(it, turn, queued)
-    await it.world.spread(asked)
+    advance(execution.view, fresh)
+    await _dispatch(execution, turn, queued)
+    await execution.ports.publish(asked)
 
 
-async def _judged(it: Drive, answer: Answer, known: Rights, through: Iterable[Gate]) -> list[NewCall]:
-    earlier = (call for turn in it.view.turns for call in turn.calls)
-    return await evaluation.judge(
+async def _evaluated(execution: RunExecution, answer: Answer, known: Rights, through: Iterable[Gate]) -> list[NewCall]:
+    earlier = (call for turn in execution.view.turns for call in turn.calls)
+    return await evaluation.evaluate(
         [Suggestion(call.name, call.arguments) for call in answer.calls],
         known.policy,
-        it.caller,
+        execution.caller,
         earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
-        most_seconds=it.view.row["profile"]["tool_seconds"],
+        most_seconds=execution.view.row["profile"]["tool_seconds"],
         through=through,
-        new_id=it.world.new_id,
+        new_id=execution.ports.new_id,
     )
 
 
-def _rules_used(judged: list[NewCall]) -> list[str]:
-    return [answer["rule"] for call in judged for answer in call.decision if answer["ok"] and "rule" in answer]
+def _rules_used(evaluated: list[NewCall]) -> list[str]:
+    return [answer["rule"] for call in evaluated for answer in call.decision if answer["ok"] and "rule" in answer]
 
 
 def at_rest(turn: TurnView) -> bool:
@@ -81,50 +87,52 @@ def at_rest(turn: TurnView) -> bool:
     return all(_is_final(call) and not _unnoted(call) for call in turn.calls)
 
 
-def halting(it: Drive, turn: TurnView) -> Row | None:
+def halting(execution: RunExecution, turn: TurnView) -> Row | None:
     """The call that was not approved, if the agent's runs end with such a one."""
-    if it.view.row["profile"].get("on_refused_approval") != "halt":
+    if execution.view.row["profile"].get("on_refused_approval") != "halt":
         return None
     refused = ("approval_denied", "approval_expired")
     return next((call for call in turn.calls if call["approval_id"] and call["error_code"] in refused), None)
 
 
-async def wait(it: Drive, turn: TurnView) -> None:
+async def wait(execution: RunExecution, turn: TurnView) -> None:
     """Wait until the turn's calls are final, sending the next ones when it is their turn.
 
     When only humans can move the others, the run is let go of, to wait in its rows.
     """
-    async with asyncio.timeout(max(0.0, it.seconds_left)):
+    async with asyncio.timeout(max(0.0, execution.seconds_left)):
         while True:
-            if it.sent:
-                await it.woken.wait()
-            it.woken.clear()
+            if execution.sent:
+                await execution.wake_up.wait()
+            execution.wake_up.clear()
             suspended: Row | None = None
-            async with it.world.step(it) as step:
-                batch, ready = await _move_on(it, step, turn)
+            async with execution.ports.step(execution) as step:
+                batch, ready = await _move_on(execution, step, turn)
                 if unnoted := [call["approval_id"] for call in turn.calls if _is_final(call) and _unnoted(call)]:
                     await step.note(unnoted)
                     turn.calls = await step.calls(turn)
-                if not batch and not at_rest(turn) and not halting(it, turn):
+                if not batch and not at_rest(turn) and not halting(execution, turn):
                     suspended = await step.suspend(turn, continuity.notice(pending(turn)))
                     if suspended is None:
                         raise RunLost
-            it.sent = False
-            it.view.changed()
-            if halting(it, turn):
+            execution.sent = False
+            execution.view.changed()
+            if halting(execution, turn):
                 return
-            await _dispatch(it, turn, ready)
+            await _dispatch(execution, turn, ready)
             if suspended is not None:
                 turn.suspensions += 1
-                advance(it.view, suspended)
-                if it.woken.is_set():
+                advance(execution.view, suspended)
+                if execution.wake_up.is_set():
                     # A human decided while we let go, and may have found the run still held.
-                    await it.world.go_on(it.scope, it.view.id)
+                    await execution.ports.request_takeover(execution.scope, execution.view.id)
             if not batch:
                 return
 
 
-async def _move_on(it: Drive, step: Step, turn: TurnView) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
+async def _move_on(
+    execution: RunExecution, step: UnitOfWork, turn: TurnView
+) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
     """Queue what may run; returns the ids of all that runs or will, and of what was queued now."""
     ready: list[uuid.UUID] = []
     while True:
@@ -153,11 +161,13 @@ def _is_final(call: Row) -> bool:
     return call["status"] in ("success", "error")
 
 
-async def _dispatch(it: Drive, turn: TurnView, ids: list[uuid.UUID]) -> None:
-    it.sent = it.sent or bool(ids)
-    await it.world.dispatch([(*it.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids])
+async def _dispatch(execution: RunExecution, turn: TurnView, ids: list[uuid.UUID]) -> None:
+    execution.sent = execution.sent or bool(ids)
+    await execution.ports.dispatch(
+        [(*execution.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids]
+    )
 
 
-async def _rights(it: Drive) -> Rights:
-    async with it.world.step(it) as step:
+async def _rights(execution: RunExecution) -> Rights:
+    async with execution.ports.step(execution) as step:
         return await step.rights()

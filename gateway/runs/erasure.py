@@ -107,7 +107,7 @@ def check_reason(reason: str) -> None:
 
 async def whose(tenant_id: uuid.UUID, asker_id: uuid.UUID, scope: str, subject_id: uuid.UUID) -> uuid.UUID | None:
     """In whose name the call or conversation was, or the user themself; None when the tenant has no such thing."""
-    async with transaction(transactions.Scope(tenant_id, asker_id)) as connection:
+    async with transaction(transactions.TenantScope(tenant_id, asker_id)) as connection:
         values = {"id": subject_id, "tenant_id": tenant_id}
         row = await (await connection.execute(_SUBJECTS[Scope(scope)], values)).fetchone()
     return row["user_id"] if row else None
@@ -118,9 +118,9 @@ async def erase(cause: Cause, user_id: uuid.UUID) -> Erased:
     ConversationBusy."""
     assert cause.subject_id is not None
     done = Erased(cause.scope, cause.subject_id, cause.reason)
-    walls = transactions.Scope(cause.tenant_id, user_id)
+    tenant_scope = transactions.TenantScope(cause.tenant_id, user_id)
     if cause.scope == Scope.CALL:
-        async with transaction(walls) as connection:
+        async with transaction(tenant_scope) as connection:
             batch = await erasure.following(connection, cause)
             if batch.open:
                 raise StillOpen("This call is not final yet; wait for its end, or cancel its run.")
@@ -128,11 +128,11 @@ async def erase(cause: Cause, user_id: uuid.UUID) -> Erased:
         return done
     whole = cause.scope == Scope.USER
     conversation_ids = None if whole else [cause.subject_id]
-    async with transaction(walls) as connection:
+    async with transaction(tenant_scope) as connection:
         await _refuse_open(connection, cause, user_id, conversation_ids)
     after: uuid.UUID | None = erasure.FIRST
     while after is not None:
-        async with transaction(walls) as connection:
+        async with transaction(tenant_scope) as connection:
             batch = await erasure.following(connection, cause, after=after, conversation_ids=conversation_ids)
             done.note(await erasure.erase(connection, cause, batch.final, copies))
         after = batch.last
@@ -145,7 +145,7 @@ async def _delete_conversations(
     cause: Cause, user_id: uuid.UUID, conversation_ids: Sequence[uuid.UUID] | None, done: Erased
 ) -> bool:
     """Delete the next conversations, and erase what calls they have got meanwhile; False when there are none."""
-    async with transaction(transactions.Scope(cause.tenant_id, user_id)) as connection:
+    async with transaction(transactions.TenantScope(cause.tenant_id, user_id)) as connection:
         values = {"user_id": user_id, "ids": conversation_ids, "limit": CONVERSATIONS}
         ids = [row["id"] for row in await (await connection.execute(_LOCK, values)).fetchall()]
         if not ids:

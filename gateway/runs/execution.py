@@ -1,6 +1,6 @@
 """A run in the hands of the process that drives it, and all that its loop does outside of itself.
 
-The loop decides; what it reads, writes, sends and waits for goes through a `World`. The one in `gateway.runs.live_ports` is the
+The loop decides; what it reads, writes, sends and waits for goes through a `RunPorts`. The one in `gateway.runs.live_ports` is the
 database, the workers and the providers; the one in `gateway.runs.replay.ports` is the record of a run that is over, so that a
 replay drives the same loop.
 """
@@ -13,12 +13,12 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
 from gateway.runs.view import Row, RunView, TurnView
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 from tools.gates.policy import Policy
 from tools.gates.tool_gates import Caller, Gate
 from tools.invocation.dispatch import QueuedCall
@@ -48,7 +48,7 @@ class Asked:
         return self.options
 
 
-class Step(Protocol):
+class UnitOfWork(Protocol):
     """What the loop reads and writes of its run within one transaction; None for a run that is not ours any more."""
 
     async def rights(self) -> Rights:
@@ -75,7 +75,7 @@ class Step(Protocol):
         """Let the run wait for humans, its client being told `notice`; the run's new row."""
         ...
 
-    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """Write a turn's calls; their rows."""
         ...
 
@@ -85,7 +85,7 @@ class Step(Protocol):
 
     async def ask_humans(
         self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-    ) -> News:
+    ) -> ApprovalEvents:
         """Write the requests that held calls wait for."""
         ...
 
@@ -101,15 +101,15 @@ class Step(Protocol):
         """Take note of requests that were not approved."""
         ...
 
-    async def withdraw(self, failure: Failure) -> News:
+    async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """End the run's requests and the calls that nobody has begun."""
         ...
 
 
-class World(Protocol):
+class RunPorts(Protocol):
     """All that a run's loop does outside of itself."""
 
-    def step(self, it: "Drive") -> AbstractAsyncContextManager[Step]:
+    def step(self, execution: "RunExecution") -> AbstractAsyncContextManager[UnitOfWork]:
         """A transaction about the run, within its user's walls."""
         ...
 
@@ -133,17 +133,17 @@ class World(Protocol):
         """Send queued calls to the workers."""
         ...
 
-    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
         """Ask a worker to take the run over."""
         ...
 
-    async def spread(self, news: News) -> None:
+    async def publish(self, news: ApprovalEvents) -> None:
         """Tell whoever watches approval requests, after the commit."""
         ...
 
 
 @dataclass(slots=True)
-class Drive:
+class RunExecution:
     """A run in our hands: what is shown to the model before this run's own turns, and when its time is over.
 
     `asked` is what a client of a compatible API wants beside the messages, and `transcript` those as it sent them.
@@ -153,15 +153,15 @@ class Drive:
     """
 
     view: RunView
-    scope: Scope
+    scope: TenantScope
     shown: list[PromptMessage]
     deadline: float
     streams: bool
-    world: World
+    ports: RunPorts
     asked: Asked = field(default_factory=Asked)
     transcript: tuple[PromptMessage, ...] = ()
     known: Rights | None = None
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    wake_up: asyncio.Event = field(default_factory=asyncio.Event)
     sent: bool = False
 
     @property

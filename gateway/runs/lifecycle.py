@@ -15,7 +15,7 @@ import psycopg
 from django.conf import settings
 
 from approvals.notifications import events
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests import repository
 from audit.calls import recorder
 from audit.calls.recorder import Failure
@@ -23,14 +23,14 @@ from gateway.operations import metrics
 from gateway.runs import loop, preparation
 from gateway.runs import repository as records
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
-from gateway.runs.execution import Drive, RunLost
+from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
 from tenants.people.principal import Principal
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import wakeups
-from tools.invocation.dispatch import go_on
+from tools.invocation.dispatch import request_takeover
 from tools.invocation.leases import Leases
 
 log = logging.getLogger(__name__)
@@ -42,8 +42,8 @@ _drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
 
 
-def _scope(principal: Principal) -> Scope:
-    return Scope(principal.tenant_id, principal.user_id)
+def _scope(principal: Principal) -> TenantScope:
+    return TenantScope(principal.tenant_id, principal.user_id)
 
 
 async def begin(principal: Principal, request: ChatRequest) -> RunView:
@@ -54,14 +54,14 @@ async def begin(principal: Principal, request: ChatRequest) -> RunView:
     """
     scope = _scope(principal)
     try:
-        it = await preparation.open(scope, request)
+        execution = await preparation.open(scope, request)
     except psycopg.errors.UniqueViolation as taken:
         return await _earlier(scope, request, taken)
-    _start(it)
-    return it.view
+    _start(execution)
+    return execution.view
 
 
-async def _earlier(scope: Scope, request: ChatRequest, taken: psycopg.errors.UniqueViolation) -> RunView:
+async def _earlier(scope: TenantScope, request: ChatRequest, taken: psycopg.errors.UniqueViolation) -> RunView:
     """The run that took the idempotency key, if that is what was taken."""
     if request.idempotency_key is not None:
         async with transaction(scope) as connection:
@@ -76,14 +76,14 @@ async def _earlier(scope: Scope, request: ChatRequest, taken: psycopg.errors.Uni
 
 
 # --- driving ---------------------------------------------------------------------------------------------------------
-def _start(it: Drive) -> None:
+def _start(execution: RunExecution) -> None:
     """Drive the run in a task of its own, its lease kept alive."""
     global _keeper
     if _keeper is None or _keeper.done() or _keeper.get_loop() is not asyncio.get_running_loop():
         leases.on_lost = _stop
         _keeper = asyncio.create_task(leases.keep())
-    task = asyncio.create_task(_drive(it))
-    _drives[it.view.id] = (it.view, task)
+    task = asyncio.create_task(_drive(execution))
+    _drives[execution.view.id] = (execution.view, task)
 
 
 def _stop(run_id: uuid.UUID) -> None:
@@ -92,8 +92,8 @@ def _stop(run_id: uuid.UUID) -> None:
         _drives[run_id][1].cancel()
 
 
-async def _drive(it: Drive) -> None:
-    view = it.view
+async def _drive(execution: RunExecution) -> None:
+    view = execution.view
     relay = waits().relay
     began = time.monotonic()
     metrics.DRIVEN.inc()
@@ -101,7 +101,7 @@ async def _drive(it: Drive) -> None:
     try:
         with leases.held(view.id, view.row["fence"]), relay.driving(view):
             try:
-                await loop.drive(it)
+                await loop.drive(execution)
             finally:
                 watched = watched or relay.watched(view.id)
     except (RunLost, asyncio.CancelledError):
@@ -112,7 +112,7 @@ async def _drive(it: Drive) -> None:
         log.exception("run crashed", extra={"run_id": str(view.id)})
         error = ("internal_error", "Toolgate failed to go on with this run. The failure was recorded.", 500)
         with suppress(Exception):
-            await loop.end(it, records.end_values("failed", "", error=error))
+            await loop.end(execution, records.end_values("failed", "", error=error))
     finally:
         _drives.pop(view.id, None)
         metrics.DRIVEN.dec()
@@ -123,12 +123,12 @@ async def _drive(it: Drive) -> None:
             await wakeups.publish(view.id)
 
 
-async def take_over(scope: Scope, run_id: uuid.UUID) -> None:
+async def take_over(scope: TenantScope, run_id: uuid.UUID) -> None:
     """Drive a run that nobody holds, from its rows; without effect when somebody does, or when it waits for humans."""
-    it = await preparation.reopen(scope, run_id)
-    if it is not None:
+    execution = await preparation.reopen(scope, run_id)
+    if execution is not None:
         log.info("run taken over", extra={"run_id": str(run_id)})
-        _start(it)
+        _start(execution)
         task = _drives[run_id][1]
         await _announced(run_id)
         await asyncio.wait([task])
@@ -142,7 +142,7 @@ async def _announced(run_id: uuid.UUID) -> None:
     await wakeups.publish(run_id)
 
 
-async def let_go() -> None:
+async def release_all() -> None:
     """Stop driving, as when the process ends, and ask the workers to go on with every run at once."""
     held = list(_drives.values())
     for _, task in held:
@@ -152,13 +152,13 @@ async def let_go() -> None:
         if view.final:
             continue
         with suppress(Exception):
-            async with transaction(Scope(view.row["tenant_id"], view.row["user_id"])) as connection:
+            async with transaction(TenantScope(view.row["tenant_id"], view.row["user_id"])) as connection:
                 await records.release(connection, view.row)
-            await go_on(view.row["tenant_id"], view.row["user_id"], view.id)
+            await request_takeover(view.row["tenant_id"], view.row["user_id"], view.id)
 
 
 # --- watching --------------------------------------------------------------------------------------------------------
-async def look(scope: Scope, run_id: uuid.UUID) -> RunView:
+async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     """The user's run as it is now: the live view when this process drives it, else its rows. Raises NoSuchRun."""
     held = _drives.get(run_id)
     if held is not None and (held[0].row["tenant_id"], held[0].row["user_id"]) == scope:
@@ -172,7 +172,7 @@ async def look(scope: Scope, run_id: uuid.UUID) -> RunView:
 
 
 @asynccontextmanager
-async def watching(scope: Scope, view: RunView) -> AsyncIterator[asyncio.Event]:
+async def watching(scope: TenantScope, view: RunView) -> AsyncIterator[asyncio.Event]:
     """An event that is set whenever the view has changed, whoever drives the run."""
     with view.watched() as changed:
         follower = asyncio.create_task(_follow(scope, view))
@@ -182,10 +182,10 @@ async def watching(scope: Scope, view: RunView) -> AsyncIterator[asyncio.Event]:
             follower.cancel()
 
 
-async def _follow(scope: Scope, view: RunView) -> None:
+async def _follow(scope: TenantScope, view: RunView) -> None:
     """Keep a view true while another process drives its run."""
     relay = waits().relay
-    with waits().for_run(view.id) as woken, ExitStack() as following:
+    with waits().for_run(view.id) as wake_up, ExitStack() as following:
         passed_on = False
         while not view.final:
             held = _drives.get(view.id)
@@ -195,8 +195,8 @@ async def _follow(scope: Scope, view: RunView) -> None:
                 if not passed_on:
                     passed_on = True
                     following.enter_context(relay.following(view))
-                await woken.wait()
-            woken.clear()
+                await wake_up.wait()
+            wake_up.clear()
             if view.final:
                 return
             fence = view.row["fence"]
@@ -208,7 +208,7 @@ async def _follow(scope: Scope, view: RunView) -> None:
                     log.exception("run not followed", extra={"run_id": str(view.id)})
                 # What was not seen may have been the last change, of which no other hint comes.
                 await asyncio.sleep(POLL_SECONDS)
-                woken.set()
+                wake_up.set()
             if passed_on and view.row["fence"] != fence:
                 # Its new driver does not know yet who watches.
                 relay.ask()
@@ -230,7 +230,7 @@ class Patience:
         return max(0.0, self._until - now)
 
 
-async def until_rest(scope: Scope, view: RunView, wait: float = 0) -> None:
+async def until_rest(scope: TenantScope, view: RunView, wait: float = 0) -> None:
     """Return when the run is over, or has waited for humans for `wait` seconds."""
     patience = Patience(wait)
     if view.final or patience.left(view) == 0:
@@ -243,13 +243,13 @@ async def until_rest(scope: Scope, view: RunView, wait: float = 0) -> None:
             changed.clear()
 
 
-async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
+async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     """End an open run: calls that nobody has begun never begin; one that runs ends by itself and is recorded.
 
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
-    withdrawn = News([])
+    withdrawn = ApprovalEvents([])
     async with transaction(scope) as connection:
         if await records.cancel(connection, run_id, scope.user_id) is not None:
             withdrawn = await repository.withdraw(connection, run_id)
@@ -259,5 +259,5 @@ async def cancel(scope: Scope, run_id: uuid.UUID) -> RunView:
         task.cancel()
         await asyncio.wait([task])
     await wakeups.publish(run_id)
-    await events.spread(withdrawn)
+    await events.publish(withdrawn)
     return await look(scope, run_id)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 
 from approvals.notifications import events
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests import gates, repository, resumption, rights
 from approvals.requests.rights import Rights
 from approvals.rules import evaluation
@@ -16,60 +16,60 @@ from audit.identifiers import uuid7
 from gateway.providers.interface import Provider
 from gateway.runs import loop
 from gateway.runs import repository as records
-from gateway.runs.execution import Drive
+from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
 from gateway.runs.view import Row, TurnView
 from gateway.runs.watching.wakeups import waits
-from tenants.scope.transactions import Connection, Scope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.policy import Policy
 from tools.gates.tool_gates import Gate
 from tools.invocation import dispatch
 from tools.invocation.dispatch import QueuedCall
 
 
-class LiveStep:
-    """One transaction about a run; see `gateway.runs.execution.Step`."""
+class LiveUnitOfWork:
+    """One transaction about a run; see `gateway.runs.execution.UnitOfWork`."""
 
-    def __init__(self, it: Drive, connection: Connection):
-        self._it = it
+    def __init__(self, execution: RunExecution, connection: Connection):
+        self._execution = execution
         self._connection = connection
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
-        return await rights.load(self._connection, self._it.scope.user_id, self._it.view.row["profile"])
+        return await rights.load(self._connection, self._execution.scope.user_id, self._execution.view.row["profile"])
 
     async def calls(self, turn: TurnView) -> list[Row]:
         """Out of `tool_calls` and `approval_requests`."""
-        return await records.calls(self._connection, self._it.view.id, turn.number)
+        return await records.calls(self._connection, self._execution.view.id, turn.number)
 
     async def commit_turn(self, values: Row) -> Row | None:
         """Under the driver's fence."""
-        return await records.commit_turn(self._connection, self._it.view.row, values)
+        return await records.commit_turn(self._connection, self._execution.view.row, values)
 
     async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
-        row = await records.commit_last_turn(self._connection, self._it.view.row, values, end)
+        row = await records.commit_last_turn(self._connection, self._execution.view.row, values, end)
         if row is not None and end["incomplete_reason"] != "time":
-            await continuity.remember(self._connection, self._it, turn)
+            await continuity.remember(self._connection, self._execution, turn)
         return row
 
     async def finish(self, end: Row) -> Row | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
-        row = await records.finish(self._connection, self._it.view.row, end)
-        if row is not None and self._it.view.turns and end["status"] == "incomplete":
-            await continuity.remember(self._connection, self._it, self._it.view.turns[-1])
+        row = await records.finish(self._connection, self._execution.view.row, end)
+        if row is not None and self._execution.view.turns and end["status"] == "incomplete":
+            await continuity.remember(self._connection, self._execution, self._execution.view.turns[-1])
         return row
 
     async def suspend(self, turn: TurnView, notice: str) -> Row | None:
         """Under the driver's fence; a stateless client finds the way back by the notice."""
-        row = await records.suspend(self._connection, self._it.view.row, turn.number)
+        row = await records.suspend(self._connection, self._execution.view.row, turn.number)
         if row is not None:
-            await continuity.remember(self._connection, self._it, turn, notice)
+            await continuity.remember(self._connection, self._execution, turn, notice)
         return row
 
-    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """With their first ledger entries."""
-        return await recorder.propose(self._connection, place, judged, queued)
+        return await recorder.propose(self._connection, place, evaluated, queued)
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """In the commit that lets the calls through."""
@@ -77,7 +77,7 @@ class LiveStep:
 
     async def ask_humans(
         self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-    ) -> News:
+    ) -> ApprovalEvents:
         """In the commit that writes the held calls."""
         return await repository.open(self._connection, place, held, policy, agent=agent, context=context)
 
@@ -87,27 +87,27 @@ class LiveStep:
 
     async def resume(self, call: Row, known: Rights) -> bool:
         """Through every gate once more."""
-        return await resumption.resume(self._connection, call, known, self._it.caller)
+        return await resumption.resume(self._connection, call, known, self._execution.caller)
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """So that the sweeper does not ask for the run again."""
         await repository.note(self._connection, request_ids)
 
-    async def withdraw(self, failure: Failure) -> News:
+    async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """With the ledger entries of the calls that end here."""
-        withdrawn = await repository.withdraw(self._connection, self._it.view.id)
-        await recorder.withdraw(self._connection, self._it.view.id, failure)
+        withdrawn = await repository.withdraw(self._connection, self._execution.view.id)
+        await recorder.withdraw(self._connection, self._execution.view.id, failure)
         return withdrawn
 
 
-class LiveWorld:
-    """See `gateway.runs.execution.World`; it has no state."""
+class LiveRunPorts:
+    """See `gateway.runs.execution.RunPorts`; it has no state."""
 
     @asynccontextmanager
-    async def step(self, it: Drive) -> AsyncIterator[LiveStep]:
+    async def step(self, execution: RunExecution) -> AsyncIterator[LiveUnitOfWork]:
         """Commits at the end, rolls back on any exception."""
-        async with transaction(it.scope) as connection:
-            yield LiveStep(it, connection)
+        async with transaction(execution.scope) as connection:
+            yield LiveUnitOfWork(execution, connection)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
         """Woken by hints, and by looking every 2 s."""
@@ -129,13 +129,13 @@ class LiveWorld:
         """Over Celery."""
         await dispatch.dispatch(calls)
 
-    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
         """Over Celery."""
-        await dispatch.go_on(*scope, run_id)
+        await dispatch.request_takeover(*scope, run_id)
 
-    async def spread(self, told: News) -> None:
+    async def publish(self, told: ApprovalEvents) -> None:
         """To sockets, mails and webhooks."""
-        await events.spread(told)
+        await events.publish(told)
 
 
-LIVE = LiveWorld()
+LIVE_PORTS = LiveRunPorts()

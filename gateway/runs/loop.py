@@ -15,19 +15,19 @@ from functools import cache
 import orjson
 from django.conf import settings
 
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from audit.calls.recorder import Failure
 from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
 from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.runs import calls, ownership, repository
-from gateway.runs.execution import Drive, RunLost, advance
+from gateway.runs.execution import RunExecution, RunLost, advance
 from gateway.runs.prompting import messages
 from gateway.runs.view import Row, RunView, TurnView, attempt_of
 from tools.invocation import evaluation
 
-__all__ = ["Drive", "RunLost", "drive", "end", "providers"]
+__all__ = ["RunExecution", "RunLost", "drive", "end", "providers"]
 
 log = logging.getLogger(__name__)
 
@@ -59,67 +59,67 @@ def system_of(instructions: str, with_tools: bool) -> str:
     return "\n\n".join(filter(None, [instructions, SYSTEM if with_tools else ""]))
 
 
-async def drive(it: Drive) -> None:
+async def drive(execution: RunExecution) -> None:
     """Take the run to its end, or to where only humans can take it on. Raises RunLost when it is not ours any more."""
     try:
-        with it.world.watch(it.view.id) as it.woken:
-            await _to_the_end(it)
+        with execution.ports.watch(execution.view.id) as execution.wake_up:
+            await _to_the_end(execution)
     except TimeoutError:
-        await _out_of_time(it)
+        await _out_of_time(execution)
     except ProviderError as error:
-        log.warning("provider failed", extra={"why": error.message, "run_id": str(it.view.id)})
-        _void(it.view)
-        await end(it, repository.end_values("failed", "", error=_told(it, error)))
+        log.warning("provider failed", extra={"why": error.message, "run_id": str(execution.view.id)})
+        _void(execution.view)
+        await end(execution, repository.end_values("failed", "", error=_told(execution, error)))
     except Unsupported as refusal:
-        _void(it.view)
-        await end(it, repository.end_values("failed", "", error=("invalid_request", refusal.message, 400)))
+        _void(execution.view)
+        await end(execution, repository.end_values("failed", "", error=("invalid_request", refusal.message, 400)))
     except UnknownModel as unknown:
-        _void(it.view)
-        await end(it, repository.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
+        _void(execution.view)
+        await end(execution, repository.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
 
 
-def _told(it: Drive, error: ProviderError) -> tuple[str, str, int]:
+def _told(execution: RunExecution, error: ProviderError) -> tuple[str, str, int]:
     """A provider's failure as the run's error: code, message, HTTP status.
 
     What it refuses of a compatible API's request is that client's own mistake, and no reason to ask again.
     """
-    if it.view.row["surface"] and isinstance(error, ProviderRefused) and error.status in (400, 413, 422):
+    if execution.view.row["surface"] and isinstance(error, ProviderRefused) and error.status in (400, 413, 422):
         return "invalid_request", error.message, 400
     return "provider_error", error.message, 429 if isinstance(error, ProviderRateLimited) else 502
 
 
-async def _to_the_end(it: Drive) -> None:
-    while not it.view.final and not it.view.suspended:
-        last = it.view.last
-        if last is not None and (refused := calls.halting(it, last)):
+async def _to_the_end(execution: RunExecution) -> None:
+    while not execution.view.final and not execution.view.suspended:
+        last = execution.view.last
+        if last is not None and (refused := calls.halting(execution, last)):
             error = (refused["error_code"], refused["error_message"], 200)
-            await end(it, repository.end_values("cancelled", _said(it), error=error))
-        elif last is not None and it.view.row["surface"] and last.suspensions and calls.at_rest(last):
+            await end(execution, repository.end_values("cancelled", _said(execution), error=error))
+        elif last is not None and execution.view.row["surface"] and last.suspensions and calls.at_rest(last):
             # Its client was told that a human decides, and comes back with its next request.
-            await end(it, repository.end_values("completed", _said(it)))
+            await end(execution, repository.end_values("completed", _said(execution)))
         elif last is not None and not calls.at_rest(last):
-            await calls.wait(it, last)
-        elif len(it.view.turns) >= it.view.row["profile"]["max_turns"]:
-            await end(it, repository.end_values("incomplete", _said(it), incomplete_reason="max_turns"))
+            await calls.wait(execution, last)
+        elif len(execution.view.turns) >= execution.view.row["profile"]["max_turns"]:
+            await end(execution, repository.end_values("incomplete", _said(execution), incomplete_reason="max_turns"))
         else:
-            await _turn(it)
+            await _turn(execution)
 
 
-def _said(it: Drive) -> str:
-    return it.view.turns[-1].text if it.view.turns else ""
+def _said(execution: RunExecution) -> str:
+    return execution.view.turns[-1].text if execution.view.turns else ""
 
 
-async def _out_of_time(it: Drive) -> None:
+async def _out_of_time(execution: RunExecution) -> None:
     """End the run, keeping what the model had said of the turn that it was asked for."""
-    view = it.view
-    values = repository.end_values("incomplete", _said(it), incomplete_reason="time")
+    view = execution.view
+    values = repository.end_values("incomplete", _said(execution), incomplete_reason="time")
     asked = view.turns[-1] if len(view.turns) > view.row["turns"] else None
     if asked is None or not asked.text:
         _void(view)
-        await end(it, values)
+        await end(execution, values)
         return
     answer = Answer(asked.text, finish_reason="cut_off")
-    async with it.world.step(it) as step:
+    async with execution.ports.step(execution) as step:
         row = await step.commit_last_turn(asked, repository.turn_values(uuid.uuid4(), asked.attempt, answer, 0), values)
     advance(view, row)
 
@@ -130,22 +130,22 @@ def _void(view: RunView) -> None:
         view.turns.pop()
 
 
-async def _turn(it: Drive) -> None:
+async def _turn(execution: RunExecution) -> None:
     """Ask the model once, and commit what it answered before anything comes of it."""
-    view = it.view
-    provider, model = it.world.provider(view.row["model"])
-    if it.known is None:
-        async with it.world.step(it) as step:
-            it.known = await step.rights()
-    tools = tuple(tool.spec for tool in evaluation.offered(it.known.policy))
+    view = execution.view
+    provider, model = execution.ports.provider(view.row["model"])
+    if execution.known is None:
+        async with execution.ports.step(execution) as step:
+            execution.known = await step.rights()
+    tools = tuple(tool.spec for tool in evaluation.offered(execution.known.policy))
     number = len(view.turns) + 1
     prompt = Prompt(
         model=model,
         system=system_of(view.row["profile"]["instructions"], bool(tools)),
-        messages=(*it.shown, *messages.of_run(view, view.row["profile"]["max_result_bytes"])),
+        messages=(*execution.shown, *messages.of_run(view, view.row["profile"]["max_result_bytes"])),
         tools=tools,
-        client_tools=it.asked.client_tools,
-        options=it.asked.options_of(number),
+        client_tools=execution.asked.client_tools,
+        options=execution.asked.options_of(number),
     )
     turn = TurnView(number, attempt_of(view.row["fence"]))
     view.turns.append(turn)
@@ -166,9 +166,9 @@ async def _turn(it: Drive) -> None:
     answer = await retry.ask(
         provider,
         prompt,
-        hear if it.streams else None,
+        hear if execution.streams else None,
         see,
-        seconds=it.seconds_left,
+        seconds=execution.seconds_left,
         # What a compatible API's client has read cannot be taken back.
         on_restart=None if view.row["surface"] else restart,
     )
@@ -178,18 +178,18 @@ async def _turn(it: Drive) -> None:
     if turn.text != answer.text:
         turn.pieces, turn.length = [answer.text], len(answer.text)
     latency_ms = round((time.monotonic() - began) * 1000)
-    owned = ownership.split(answer.calls, it.asked.client_names)
+    owned = ownership.split(answer.calls, execution.asked.client_names)
     if owned.managed:
         managed = replace(answer, calls=owned.managed)
         values = repository.turn_values(
             uuid.uuid4(), turn.attempt, managed, latency_ms, family=provider.family, left_out=owned.left_out
         )
-        await calls.commit(it, turn, managed, values, refused=owned.mixed)
+        await calls.commit(execution, turn, managed, values, refused=owned.mixed)
         if owned.mixed:
             error = ("mixed_tool_calls", ownership.instruction(owned), 422)
-            await end(it, repository.end_values("failed", "", error=error))
+            await end(execution, repository.end_values("failed", "", error=error))
     else:
-        client = ownership.with_new_ids(owned.client, it.transcript)
+        client = ownership.with_new_ids(owned.client, execution.transcript)
         values = repository.turn_values(
             uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, client, provider.family
         )
@@ -197,7 +197,7 @@ async def _turn(it: Drive) -> None:
         turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
         ending = repository.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
-        async with it.world.step(it) as step:
+        async with execution.ports.step(execution) as step:
             row = await step.commit_last_turn(turn, values, ending)
         advance(view, row)
 
@@ -207,16 +207,16 @@ def _storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-async def end(it: Drive, values: Row) -> None:
+async def end(execution: RunExecution, values: Row) -> None:
     """End the run; calls that nobody has begun are withdrawn in the same transaction."""
     stopped = Failure("cancelled", "The run ended before this call began.", display="The run ended before it began.")
-    withdrawn = News([])
-    async with it.world.step(it) as step:
+    withdrawn = ApprovalEvents([])
+    async with execution.ports.step(execution) as step:
         row = await step.finish(values)
-        if row is not None and it.view.turns:
+        if row is not None and execution.view.turns:
             withdrawn = await step.withdraw(stopped)
-            for turn in it.view.turns:
+            for turn in execution.view.turns:
                 if not calls.at_rest(turn):
                     turn.calls = await step.calls(turn)
-    advance(it.view, row)
-    await it.world.spread(withdrawn)
+    advance(execution.view, row)
+    await execution.ports.publish(withdrawn)

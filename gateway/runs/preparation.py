@@ -15,11 +15,11 @@ from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
 from gateway.runs import loop, repository
 from gateway.runs.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, ShadowsManagedTool
-from gateway.runs.execution import Asked, Drive
-from gateway.runs.live_ports import LIVE
+from gateway.runs.execution import Asked, RunExecution
+from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.prompting import continuity, messages, serialization, transcripts
 from gateway.runs.view import Row, RunView, from_rows
-from tenants.scope.transactions import Connection, Scope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.invocation import evaluation
 
 
@@ -41,7 +41,7 @@ class ChatRequest:
     client: ClientRequest | None = None
 
 
-async def open(scope: Scope, request: ChatRequest) -> Drive:
+async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
     """Write the user's message and the run, in progress and ours.
 
     Raises NoSuchConversation, NoSuchAgent, NoSuchModel, NoSuchResponse, ShadowsManagedTool; UniqueViolation for a used
@@ -87,20 +87,20 @@ async def open(scope: Scope, request: ChatRequest) -> Drive:
     fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
     counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
     view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
-    return Drive(
+    return RunExecution(
         view=view,
         scope=scope,
         shown=shown if client is not None else [*shown, UserMessage(request.content)],
         deadline=time.monotonic() + row["max_seconds"],
         streams=request.streams,
-        world=LIVE,
+        ports=LIVE_PORTS,
         asked=Asked(client.client_tools, client.options) if client is not None else Asked(),
         transcript=transcript,
         known=known,
     )
 
 
-async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
+async def reopen(scope: TenantScope, run_id: uuid.UUID) -> RunExecution | None:
     """Take a run that nobody holds, from its rows; None when somebody does, or when it waits for humans."""
     async with transaction(scope) as connection:
         row = await repository.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
@@ -113,11 +113,13 @@ async def reopen(scope: Scope, run_id: uuid.UUID) -> Drive | None:
     # Who watches a run that is taken over reads its text as it comes. The client of a compatible API has gone, and what
     # it has read could not be taken back.
     streams = not row["surface"]
-    return Drive(view, scope, shown, deadline, streams=streams, world=LIVE, asked=asked, transcript=transcript)
+    return RunExecution(
+        view, scope, shown, deadline, streams=streams, ports=LIVE_PORTS, asked=asked, transcript=transcript
+    )
 
 
 async def led_up_to(
-    connection: Connection, scope: Scope, run: Row
+    connection: Connection, scope: TenantScope, run: Row
 ) -> tuple[list[PromptMessage], Asked, tuple[PromptMessage, ...]]:
     """What a run began with, out of the rows: the messages before its own turns, what its client brought along, and
     the transcript as the client sent it."""

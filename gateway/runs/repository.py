@@ -18,7 +18,7 @@ from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
 from gateway.providers.interface import Answer, SuggestedCall
-from tenants.scope.transactions import Connection, Scope
+from tenants.scope.transactions import Connection, TenantScope
 
 Row = dict[str, Any]
 
@@ -236,12 +236,12 @@ _PAST_CALLS = """
 _USER_MESSAGE = "SELECT content FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
 
 
-async def run(connection: Connection, scope: Scope, run_id: uuid.UUID) -> Row | None:
+async def run(connection: Connection, scope: TenantScope, run_id: uuid.UUID) -> Row | None:
     """One of the user's runs."""
     return await (await connection.execute(_RUN, [run_id, scope.user_id])).fetchone()
 
 
-async def run_by_key(connection: Connection, scope: Scope, key: str) -> Row | None:
+async def run_by_key(connection: Connection, scope: TenantScope, key: str) -> Row | None:
     """The run that an Idempotency-Key began."""
     return await (await connection.execute(_RUN_BY_KEY, [scope.user_id, key])).fetchone()
 

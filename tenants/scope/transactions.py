@@ -31,7 +31,7 @@ SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgat
 ATTEMPTS = 4
 
 
-class Scope(NamedTuple):
+class TenantScope(NamedTuple):
     """The walls to stand within: a tenant, and a user for personal tables."""
 
     tenant_id: uuid.UUID
@@ -92,7 +92,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 
 
 @asynccontextmanager
-async def transaction(scope: Scope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
+async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
     """A transaction inside the scope's walls; commits at the end, rolls back on any exception.
 
     With `snapshot` all its statements see the same moment.

@@ -64,8 +64,8 @@ async def _chat(tenant: Cast, content: str, monkeypatch: pytest.MonkeyPatch) -> 
 async def _listening() -> None:
     """Return when this process hears hints, so that no call waits for the poll."""
     run_id = uuid.uuid4()
-    with waits().for_run(run_id) as woken:
-        while not woken.is_set():
+    with waits().for_run(run_id) as wake_up:
+        while not wake_up.is_set():
             await wakeups.publish(run_id)
             await asyncio.sleep(0.01)
 

@@ -52,30 +52,32 @@ def _erasures(tenant: Cast) -> list[dict[str, Any]]:
 
 
 async def test_of_an_erased_conversation_nothing_is_left_anywhere(stack: Stack, tenant: Cast) -> None:
-    it = await asyncio.to_thread(said, stack, tenant)
-    assert [call["status"] for call in it.calls] == ["success", "error", "error", "success", "error"]
-    before = tables_with(it.word)
+    execution = await asyncio.to_thread(said, stack, tenant)
+    assert [call["status"] for call in execution.calls] == ["success", "error", "error", "success", "error"]
+    before = tables_with(execution.word)
     assert set(before) >= {
         "tool_calls", "approval_requests", "approval_decisions", "messages", "turns", "runs", "conversations", "notes",
     }  # fmt: skip
-    assert "ledger_entries" not in tables_with(*it.secrets)
+    assert "ledger_entries" not in tables_with(*execution.secrets)
     old = entries_of(tenant)
 
-    done = await erasure.ask(tenant.olga.principal, "conversation", uuid.UUID(it.conversation_id), "Asked for by mail.")
+    done = await erasure.ask(
+        tenant.olga.principal, "conversation", uuid.UUID(execution.conversation_id), "Asked for by mail."
+    )
 
     assert (done.calls, done.conversations) == (5, 1)
-    assert set(tables_with(*it.secrets)) <= DOCUMENTS
-    assert calls_of(tenant) == [_erased(call) for call in it.calls]
+    assert set(tables_with(*execution.secrets)) <= DOCUMENTS
+    assert calls_of(tenant) == [_erased(call) for call in execution.calls]
     entries = entries_of(tenant)
     assert entries[: len(old)] == old
     added = entries[len(old) :]
     [row] = _erasures(tenant)
     assert (row["scope"], row["subject_id"], row["actor_id"], row["reason"], row["calls"]) == (
-        "conversation", uuid.UUID(it.conversation_id), tenant.olga.scope.user_id, "Asked for by mail.", 5,
+        "conversation", uuid.UUID(execution.conversation_id), tenant.olga.scope.user_id, "Asked for by mail.", 5,
     )  # fmt: skip
     assert done.ids == [row["id"]]
     assert [(entry["kind"], entry["call_id"], entry["record_id"]) for entry in added] == [
-        ("erased", call["id"], row["id"]) for call in it.calls
+        ("erased", call["id"], row["id"]) for call in execution.calls
     ]
     # Who decided what is still there, and whether it counted; the entry vouches for that, too.
     decisions = rows("SELECT * FROM approval_decisions WHERE tenant_id = %(t)s ORDER BY id", t=tenant.id)
@@ -89,8 +91,8 @@ async def test_of_an_erased_conversation_nothing_is_left_anywhere(stack: Stack, 
 
 
 async def test_of_one_erased_call_its_row_and_its_approval_keep_nothing(stack: Stack, tenant: Cast) -> None:
-    it = await asyncio.to_thread(said, stack, tenant)
-    mail, denied = it.calls[3], it.calls[4]
+    execution = await asyncio.to_thread(said, stack, tenant)
+    mail, denied = execution.calls[3], execution.calls[4]
     done = await erasure.ask(tenant.alice.principal, "call", denied["id"])
     assert (done.calls, done.conversations) == (1, 0)
     await erasure.ask(tenant.olga.principal, "call", mail["id"])
@@ -100,18 +102,20 @@ async def test_of_one_erased_call_its_row_and_its_approval_keep_nothing(stack: S
     approvals = rows("SELECT * FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
     assert [(each["context"], each["why"], each["params_hash"]) for each in approvals] == [([], "", "")] * 2
     # The run that the denial ended quoted it; what the people of the conversation said is still theirs.
-    assert set(tables_with(it.word)) == {"tool_calls", "messages", "turns", "conversations", *DOCUMENTS} - {"tasks"}
-    assert calls_of(tenant) == [*it.calls[:3], _erased(mail), _erased(denied)]
+    assert set(tables_with(execution.word)) == {"tool_calls", "messages", "turns", "conversations", *DOCUMENTS} - {
+        "tasks"
+    }
+    assert calls_of(tenant) == [*execution.calls[:3], _erased(mail), _erased(denied)]
 
 
 async def test_an_erased_user_keeps_no_conversation_and_others_keep_theirs(stack: Stack, tenant: Cast) -> None:
-    it = await asyncio.to_thread(said, stack, tenant)
+    execution = await asyncio.to_thread(said, stack, tenant)
     bobs = await _settled(tenant.bob)
-    await asyncio.to_thread(stack.chat, tenant.alice, f"hello {it.word}")
+    await asyncio.to_thread(stack.chat, tenant.alice, f"hello {execution.word}")
     await asyncio.to_thread(stack.chat, tenant.bob, "hello")
     done = await erasure.ask(tenant.olga.principal, "user", tenant.alice.scope.user_id)
     assert (done.calls, done.conversations) == (5, 2)
-    assert set(tables_with(*it.secrets)) <= DOCUMENTS
+    assert set(tables_with(*execution.secrets)) <= DOCUMENTS
     [theirs] = [call for call in calls_of(tenant) if call["id"] in bobs]
     assert theirs["row_key"] is not None and theirs["input"] is not None
     assert [row["user_id"] for row in rows("SELECT * FROM conversations WHERE tenant_id = %(t)s", t=tenant.id)] == [
@@ -264,7 +268,7 @@ async def test_the_app_can_erase_a_final_row_and_change_nothing_else(tenant: Cas
 
 
 async def test_a_decision_may_only_lose_its_words(stack: Stack, tenant: Cast) -> None:
-    it = await asyncio.to_thread(said, stack, tenant)
+    execution = await asyncio.to_thread(said, stack, tenant)
     before = rows("SELECT * FROM approval_decisions WHERE tenant_id = %(t)s ORDER BY id", t=tenant.id)
     for change in ("reason = 'x', edit = NULL, params_hash = ''", "reason = ''", "params_hash = ''",
                    "reason = '', edit = NULL, params_hash = 'x'"):  # fmt: skip
@@ -276,16 +280,16 @@ async def test_a_decision_may_only_lose_its_words(stack: Stack, tenant: Cast) ->
             async with transaction(tenant.alice.scope) as connection:
                 await connection.execute(f"UPDATE approval_requests SET {change}".encode())
     assert rows("SELECT * FROM approval_decisions WHERE tenant_id = %(t)s ORDER BY id", t=tenant.id) == before
-    assert len(it.calls) == 5
+    assert len(execution.calls) == 5
 
 
 async def test_a_conversation_goes_on_after_a_call_of_it_was_erased(stack: Stack, tenant: Cast) -> None:
-    it = await asyncio.to_thread(said, stack, tenant)
-    for call in it.calls:
+    execution = await asyncio.to_thread(said, stack, tenant)
+    for call in execution.calls:
         await erasure.ask(tenant.alice.principal, "call", call["id"])
-    answer = await asyncio.to_thread(stack.chat, tenant.alice, "hello", conversation_id=it.conversation_id)
+    answer = await asyncio.to_thread(stack.chat, tenant.alice, "hello", conversation_id=execution.conversation_id)
     assert (answer.status_code, answer.json()["status"]) == (200, "completed")
-    for call in it.calls:
+    for call in execution.calls:
         run = await asyncio.to_thread(stack.get, tenant.alice, f"/api/v1/runs/{call['run_id']}")
         assert run.status_code == 200
         assert all(each["input"] is None and each["output"] is None for each in run.json()["tool_calls"])

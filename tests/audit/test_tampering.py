@@ -6,13 +6,13 @@ from collections import Counter
 import pytest
 
 from tests.audit import mutations
-from tests.audit.whole import World, make_log
+from tests.audit.whole import RunPorts, make_log
 
 SEED = 20261121
 
 
 @pytest.fixture(scope="module")
-def log() -> World:
+def log() -> RunPorts:
     return make_log()
 
 
@@ -22,7 +22,7 @@ def test_there_are_a_thousand() -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("group", mutations.GROUPS)
-def test_every_mutation_is_found_and_named(log: World, group: str) -> None:
+def test_every_mutation_is_found_and_named(log: RunPorts, group: str) -> None:
     rng = random.Random(SEED)
     table: dict[str, Counter[str]] = {}
     missed = []

@@ -12,13 +12,13 @@ import pytest
 from audit.checks import statements
 from audit.checks.findings import Finding
 from tests.audit.mutations import remake_tiles
-from tests.audit.whole import World, make_log
+from tests.audit.whole import RunPorts, make_log
 
 Connection = psycopg.Connection[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def log() -> World:
+def log() -> RunPorts:
     return make_log()
 
 
@@ -26,7 +26,7 @@ def texts(found: list[Finding]) -> list[str]:
     return [str(finding) for finding in found]
 
 
-def test_a_log_that_nobody_touched_is_intact(log: World) -> None:
+def test_a_log_that_nobody_touched_is_intact(log: RunPorts) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection)
         counts = connection.execute(
@@ -51,7 +51,7 @@ def test_entries_of_version_3_vouch_for_every_column_of_a_call() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_an_older_version_vouches_for_is_held_to_it(log: World, version: int) -> None:
+def test_what_an_older_version_vouches_for_is_held_to_it(log: RunPorts, version: int) -> None:
     with log.owner() as connection:
         row = connection.execute(
             "UPDATE tool_calls SET display = 'x', tool_name = 'x' WHERE id = (SELECT call_id FROM ledger_entries"
@@ -63,7 +63,7 @@ def test_what_an_older_version_vouches_for_is_held_to_it(log: World, version: in
     assert [(each.rule, each.call_id) for each in found] == [("commitment", row["id"])] * 2
 
 
-def test_an_old_backup_is_behind_the_checkpoint_file_and_the_notes_that_were_kept(log: World) -> None:
+def test_an_old_backup_is_behind_the_checkpoint_file_and_the_notes_that_were_kept(log: RunPorts) -> None:
     newest = json.loads(log.lines()[-1])["note"]
     with log.owner() as connection:
         size = _set_back(connection)
@@ -96,20 +96,20 @@ def _set_back(connection: Connection) -> int:
     return size
 
 
-def test_without_a_key_the_database_vouches_for_itself_and_the_summary_says_so(log: World) -> None:
+def test_without_a_key_the_database_vouches_for_itself_and_the_summary_says_so(log: RunPorts) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection, trusted=[])
     assert (texts(found), summary.trusted) == ([], False)
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_first_key_is_enough_and_so_is_the_last(log: World, number: int) -> None:
+def test_the_first_key_is_enough_and_so_is_the_last(log: RunPorts, number: int) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection, trusted=[log.vkeys()[number]])
     assert (texts(found), summary.trusted) == ([], True)
 
 
-def test_an_entry_that_waits_for_minutes_is_a_warning(log: World) -> None:
+def test_an_entry_that_waits_for_minutes_is_a_warning(log: RunPorts) -> None:
     with log.owner() as connection:
         connection.execute("UPDATE ledger_checkpoints SET created_at = created_at - interval '8 minutes'")
         connection.execute("UPDATE ledger_entries SET created_at = created_at - interval '6 minutes' WHERE seq = ("
@@ -119,7 +119,7 @@ def test_an_entry_that_waits_for_minutes_is_a_warning(log: World) -> None:
     assert "waits to be sealed" in found[0].text
 
 
-def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(log: World) -> None:
+def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(log: RunPorts) -> None:
     lines = log.lines()
     with log.owner() as connection:
         torn, _ = log.verified(connection, lines=[*lines, '{"created_at": "20'])
@@ -130,7 +130,7 @@ def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(lo
     ]
 
 
-def test_nothing_that_is_found_shows_a_payload_or_a_key(log: World) -> None:
+def test_nothing_that_is_found_shows_a_payload_or_a_key(log: RunPorts) -> None:
     with log.owner() as connection:
         rows = connection.execute("SELECT row_key, input FROM tool_calls WHERE row_key IS NOT NULL").fetchall()
         connection.execute("UPDATE tool_calls SET input = '{\"secret\": 1}', output = '{}', display = 'secret'")
@@ -141,7 +141,7 @@ def test_nothing_that_is_found_shows_a_payload_or_a_key(log: World) -> None:
     assert not any(row["row_key"].hex() in told or str(row["input"]) in told for row in rows if row["input"])
 
 
-def test_the_command_says_line_by_line_what_is_wrong(log: World, tmp_path: Path) -> None:
+def test_the_command_says_line_by_line_what_is_wrong(log: RunPorts, tmp_path: Path) -> None:
     note = tmp_path / "kept.note"
     note.write_text(json.loads(log.lines()[1])["note"])
     intact = _verify(log, "--checkpoint", str(note), "--json")
@@ -158,7 +158,7 @@ def test_the_command_says_line_by_line_what_is_wrong(log: World, tmp_path: Path)
     assert (stranger.returncode, "'nonsense' is no public key" in stranger.stderr) == (1, True)
 
 
-def _verify(log: World, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _verify(log: RunPorts, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "manage.py", "audit", "verify", *arguments],
         env=log.environment(),

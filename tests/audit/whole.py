@@ -41,7 +41,7 @@ def _at(database: str, url: str) -> str:
 
 
 @dataclass
-class World:
+class RunPorts:
     """The database, its files, and who is in it."""
 
     owner_url: str
@@ -104,7 +104,7 @@ class World:
         return list(verification.found()), verification.summary
 
 
-def make_world() -> World:
+def make_world() -> RunPorts:
     """A database of nobody's yet."""
     database = f"log_{uuid.uuid4().hex[:12]}"
     owner = settings.DATABASE_URLS["owner"]
@@ -116,7 +116,7 @@ def make_world() -> World:
         "TOOLGATE_DATA_DIR": directory,
         "TOOLGATE_CHECKPOINT_FILE": directory / "checkpoints.jsonl",
     }
-    world = World(_at(database, owner), directory, overrides)
+    world = RunPorts(_at(database, owner), directory, overrides)
     with psycopg.connect(world.owner_url) as connection:
         _unguard(connection)
         for slug in ("one", "two"):
@@ -154,7 +154,7 @@ def _unguard(connection: psycopg.Connection[Any]) -> None:
 
 
 # --- what happens in it ----------------------------------------------------------------------------------------------
-async def fill(world: World, count: int, rng: random.Random) -> None:
+async def fill(world: RunPorts, count: int, rng: random.Random) -> None:
     """Calls of every kind, one after another."""
     async with await _connected(world) as connection:
         kinds = [_succeeded, _cut, _refused, _unreadable, _failed, _approved, _denied, _withdrawn]
@@ -166,7 +166,7 @@ async def fill(world: World, count: int, rng: random.Random) -> None:
                 await kinds[number % len(kinds)](connection, place, approver, rng)
 
 
-async def _connected(world: World) -> Connection:
+async def _connected(world: RunPorts) -> Connection:
     connection = await psycopg.AsyncConnection.connect(world.owner_url, row_factory=dict_row, autocommit=True)
     set_json_loads(jsonb.loads, connection)
     return connection
@@ -285,7 +285,7 @@ async def insert(connection: Connection, table: str, row: Row) -> None:
     await connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})".encode(), row)
 
 
-async def erase(world: World, count: int, whose: int) -> None:
+async def erase(world: RunPorts, count: int, whose: int) -> None:
     """Erase the payloads of a tenant's newest calls, two at a time."""
     tenant_id, user_id = world.people[whose * 2]
     query = (
@@ -301,7 +301,7 @@ async def erase(world: World, count: int, whose: int) -> None:
                 await erasure.erase(connection, cause, ids[start : start + 2], approvals_erasure.erase)
 
 
-async def read(world: World, count: int) -> None:
+async def read(world: RunPorts, count: int) -> None:
     """Somebody reads other people's history."""
     async with await _connected(world) as connection:
         tenant_id, user_id = world.people[0]
@@ -317,7 +317,7 @@ async def read(world: World, count: int) -> None:
                 await connection.execute(ledger.INSERT.encode(), entry)
 
 
-async def drop_month(world: World, count: int) -> None:
+async def drop_month(world: RunPorts, count: int) -> None:
     """An old month's calls of a tenant, which then go as a whole."""
     async with await _connected(world) as connection:
         tenant_id, user_id = world.people[0]
@@ -342,7 +342,7 @@ async def drop_month(world: World, count: int) -> None:
             await connection.execute("DELETE FROM tool_calls WHERE id = ANY(%s)", [ids])
 
 
-async def age(world: World, versions: tuple[int, ...] = (1, 2)) -> None:
+async def age(world: RunPorts, versions: tuple[int, ...] = (1, 2)) -> None:
     """Let the unsealed entries of the newest decided and undecided calls be of older versions."""
     async with await _connected(world) as connection:
         for version in versions:
@@ -370,7 +370,7 @@ async def _aged(connection: Connection, call: Row, version: int) -> None:
         await connection.execute(query.encode(), values)
 
 
-async def leave_open(world: World) -> None:
+async def leave_open(world: RunPorts) -> None:
     """Calls that are not final: proposed, queued, held, claimed and running."""
     async with await _connected(world) as connection:
         tenant_id, user_id = world.people[2]
@@ -387,7 +387,7 @@ async def leave_open(world: World) -> None:
             await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
 
 
-def make_log(count: int = 280) -> World:
+def make_log(count: int = 280) -> RunPorts:
     """A world with a log of every kind of entry, sealed in rounds under two keys, and a few that are not sealed."""
     world, rng = make_world(), random.Random(1)
     world.run(lambda: fill(world, count // 4, rng))

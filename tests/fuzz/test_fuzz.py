@@ -169,7 +169,7 @@ async def fuzzer(template: str, olga: Person) -> AsyncIterator[Fuzzer]:
         cookies = f"csrftoken={'x' * 32}; sessionid={session}"
         headers = {"x-csrftoken": b"x" * 32, "cookie": cookies.encode()}
     yield Fuzzer(template, headers)
-    await lifecycle.let_go()
+    await lifecycle.release_all()
 
 
 @pytest.mark.parametrize("template", ROUTES)

@@ -12,24 +12,24 @@ from tools.invocation import wakeups
 from tools.network import redis
 
 
-async def _woken_by_a_hint(run_id: uuid.UUID, woken: asyncio.Event) -> None:
+async def _woken_by_a_hint(run_id: uuid.UUID, wake_up: asyncio.Event) -> None:
     # Nobody hears what is said before the subscription stands.
-    while not woken.is_set():
+    while not wake_up.is_set():
         await wakeups.publish(run_id)
         await asyncio.sleep(0.01)
 
 
 async def test_a_waiter_is_woken_by_a_hint_and_forgotten_when_it_leaves() -> None:
     run_id = uuid.uuid4()
-    with waits().for_run(run_id) as woken:
-        await _woken_by_a_hint(run_id, woken)
+    with waits().for_run(run_id) as wake_up:
+        await _woken_by_a_hint(run_id, wake_up)
     assert run_id not in waits()._events
 
 
 async def test_only_the_runs_own_waiters_are_woken() -> None:
     mine, other = uuid.uuid4(), uuid.uuid4()
-    with waits().for_run(mine) as woken, waits().for_run(mine) as too, waits().for_run(other) as sleeping:
-        await _woken_by_a_hint(mine, woken)
+    with waits().for_run(mine) as wake_up, waits().for_run(mine) as too, waits().for_run(other) as sleeping:
+        await _woken_by_a_hint(mine, wake_up)
         assert too.is_set()
         assert not sleeping.is_set()
 
@@ -38,8 +38,8 @@ async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast
     view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello"))
     await lifecycle.until_rest(tenant.alice.scope, view)
     async with asyncio.timeout(PATIENCE_SECONDS):
-        with waits().for_run(view.id) as woken:
-            await woken.wait()
+        with waits().for_run(view.id) as wake_up:
+            await wake_up.wait()
 
 
 async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None:

@@ -14,7 +14,7 @@ from audit.models import LedgerEntry, ToolCall
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.models import ApiKey, Membership, Tenant, User
 from tenants.scope import transactions
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tests.api import sse
 from tests.audit.calls import new_call, place
 from tests.database import rows
@@ -30,7 +30,7 @@ MODELS: list[Any] = [Agent, ApiKey, Conversation, Grant, LedgerEntry, Membership
 WORK = 'call: save_note {"title": "a", "content": "b"}\ncall: add_task {"title": "c"}'
 
 
-async def _counts(scope: Scope) -> dict[str, int]:
+async def _counts(scope: TenantScope) -> dict[str, int]:
     async with transaction(scope) as connection:
         return {
             table: (await (await connection.execute(f"SELECT count(*) AS n FROM {table}".encode())).fetchone() or {})[

@@ -87,5 +87,5 @@ def _spread(agent_tools: Any, default_tools: list[str]) -> frozenset[str] | None
         return None
     if not isinstance(agent_tools, list):
         return frozenset()
-    spread = default_tools if SPREAD in agent_tools else []
-    return frozenset(name for name in (*agent_tools, *spread) if name != SPREAD)
+    publish = default_tools if SPREAD in agent_tools else []
+    return frozenset(name for name in (*agent_tools, *publish) if name != SPREAD)

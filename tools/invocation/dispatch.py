@@ -47,6 +47,6 @@ def _send_run(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> No
         log.warning("take-over left to the sweeper", extra={"run_id": ids[2], "why": type(away).__name__})
 
 
-async def go_on(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
+async def request_takeover(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
     """Ask a worker to take a run over, off the event loop; it finds out for itself whether there is anything to do."""
     await asyncio.get_running_loop().run_in_executor(_THREADS, _send_run, tenant_id, user_id, run_id)

@@ -33,7 +33,7 @@ class Suggestion:
     arguments: str
 
 
-async def judge(
+async def evaluate(
     suggestions: Sequence[Suggestion],
     policy: Policy,
     caller: Caller,
@@ -50,16 +50,16 @@ async def judge(
     each call, and after it the approval of a held one.
     """
     failures = Counter(earlier_failures)
-    judged = []
+    evaluated = []
     for position, suggestion in enumerate(suggestions):
-        call = await _judge(position, suggestion, policy, caller, failures, most_seconds, through, new_id)
+        call = await _evaluate(position, suggestion, policy, caller, failures, most_seconds, through, new_id)
         if call.refusal is not None and call.refusal.code == "validation_error":
             failures[call.tool_name] += 1
-        judged.append(call)
-    return judged
+        evaluated.append(call)
+    return evaluated
 
 
-async def _judge(
+async def _evaluate(
     position: int,
     suggestion: Suggestion,
     policy: Policy,

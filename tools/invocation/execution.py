@@ -23,7 +23,7 @@ from django.conf import settings
 from audit.calls import recorder
 from audit.calls.recorder import Failure, Outcome, Row
 from audit.canonical import NotCanonical, sha256_hex
-from tenants.scope.transactions import Connection, Scope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tool, ToolContext, ToolResult
 from tools.invocation import wakeups
@@ -49,7 +49,7 @@ class _ClaimLost(Exception):
 
 async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) -> None:
     """Run a queued call to its end, whatever its tool does; without effect when somebody else has it."""
-    scope = Scope(tenant_id, user_id)
+    scope = TenantScope(tenant_id, user_id)
     deadline: float | None = None
     while (call := await _claim(scope, call_id)) is not None:
         with leases.held(call_id, call["fence"]):
@@ -61,7 +61,7 @@ async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) 
         await asyncio.sleep(BACK_OFF * 2 ** (call["attempt"] - 1) * random.uniform(0.5, 1))
 
 
-async def _claim(scope: Scope, call_id: uuid.UUID) -> Row | None:
+async def _claim(scope: TenantScope, call_id: uuid.UUID) -> Row | None:
     async with transaction(scope) as connection:
         call = await recorder.claim(connection, call_id, settings.RUN_LEASE_SECONDS)
         if call is not None:
@@ -73,7 +73,7 @@ async def _claim(scope: Scope, call_id: uuid.UUID) -> Row | None:
     return call
 
 
-async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
+async def _attempt(scope: TenantScope, call: Row, deadline: float) -> bool:
     """One attempt, settled; True when the call went back to the queue to be tried again."""
     tool = registry().get(call["tool_name"])
     if tool is None:
@@ -121,7 +121,7 @@ async def _attempt(scope: Scope, call: Row, deadline: float) -> bool:
     return False
 
 
-async def _effect_and_success(scope: Scope, call: Row, tool: Tool, deadline: float) -> None:
+async def _effect_and_success(scope: TenantScope, call: Row, tool: Tool, deadline: float) -> None:
     began = time.monotonic()
     async with transaction(scope) as connection:
         started = await recorder.start(connection, call)
@@ -218,7 +218,7 @@ def _failed(error: ToolError, began: float) -> Outcome:
     return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began))
 
 
-async def _settle(scope: Scope, call: Row, outcome: Outcome) -> None:
+async def _settle(scope: TenantScope, call: Row, outcome: Outcome) -> None:
     async with transaction(scope) as connection:
         if not await recorder.settle(connection, call, outcome):
             log.warning("claim lost", extra={"call_id": str(call["id"])})

@@ -24,8 +24,7 @@ from gateway.runs import loop, repository
 from gateway.runs.errors import NoSuchAgent, NoSuchModel, Unavailable
 from gateway.runs.prompting import continuity, serialization
 from tenants.errors import Refused
-from tenants.scope.transactions import Scope as Walls
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import evaluation
 
 log = logging.getLogger(__name__)
@@ -48,7 +47,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         principal = await authenticated(headers)
         given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
         request = api.SURFACE.parse_count(given)
-        tokens = await _count(Walls(principal.tenant_id, principal.user_id), request)
+        tokens = await _count(TenantScope(principal.tenant_id, principal.user_id), request)
         await http.send_json(send, 200, {"input_tokens": tokens}, identity)
     except http.ClientGone:
         return
@@ -66,13 +65,13 @@ async def _refuse(send: Send, refusal: Refused, identity: str) -> None:
     await http.send_json(send, refusal.status, body, identity)
 
 
-async def _count(walls: Walls, request: ClientRequest) -> int:
+async def _count(tenant_scope: TenantScope, request: ClientRequest) -> int:
     named = names_model(request)
-    async with transaction(walls) as connection:
-        row = await repository.context(connection, walls.user_id, None if named else request.model)
+    async with transaction(tenant_scope) as connection:
+        row = await repository.context(connection, tenant_scope.user_id, None if named else request.model)
         if row is None or row["agent_id"] is None:
             raise NoSuchAgent(None if named else request.model)
-        shown, _ = await continuity.restored(connection, walls.user_id, request.messages)
+        shown, _ = await continuity.restored(connection, tenant_scope.user_id, request.messages)
     try:
         provider, model = loop.providers().resolve(request.model if named else loop.model_of(row["model"]))
     except UnknownModel as unknown:

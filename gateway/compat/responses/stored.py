@@ -17,8 +17,7 @@ from gateway.runs.prompting import serialization
 from gateway.runs.view import from_rows
 from tenants.errors import Refused
 from tenants.people.principal import Principal
-from tenants.scope.transactions import Scope as Walls
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 
 PREFIX = "/v1/responses/"
 NOBODY = "0" * 32
@@ -41,10 +40,10 @@ async def answer(scope: Scope, send: Send) -> None:
 
 
 async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
-    walls = Walls(principal.tenant_id, principal.user_id)
+    tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     run_id = uuid.UUID(ids.run_of_response(response_id) or NOBODY)
-    async with transaction(walls) as connection:
-        row = await repository.run(connection, walls, run_id)
+    async with transaction(tenant_scope) as connection:
+        row = await repository.run(connection, tenant_scope, run_id)
         request = await repository.request(connection, run_id)
         if row is None or request is None or row["surface"] != SURFACE.name:
             raise NoSuchResponse(response_id, "response_id")

@@ -143,7 +143,7 @@ class _DecidingView(AsyncView):
     @property
     def decider(self) -> Decider:
         """The caller, deciding here."""
-        return Decider(*self.walls, via="api")
+        return Decider(*self.tenant_scope, via="api")
 
     async def decided(self, request_id: uuid.UUID, decision: Awaitable[Any]) -> Response:
         """The request as it is after the decision, which also a conflict shows."""
@@ -189,7 +189,7 @@ class CancelView(_DecidingView):
     async def post(self, request: Request, id: uuid.UUID) -> Response:
         """Withdraw a call that was asked for in the caller's name; its run goes on without it."""
         try:
-            return await self.decided(id, decisions.cancel(self.walls, id))
+            return await self.decided(id, decisions.cancel(self.tenant_scope, id))
         except NotYours:
             # Who may not read others' requests is not told which there are.
             if "approvals:read" not in self.principal.scopes:

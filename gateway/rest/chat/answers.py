@@ -11,7 +11,7 @@ from gateway.runs.lifecycle import Patience
 from gateway.runs.view import RunView, body
 from gateway.runs.watching import events
 from gateway.runs.watching.events import KEEP_ALIVE, Position
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 
 KEEP_ALIVE_SECONDS = 5.0
 # A provider's own pause is spent on our retries; what is left to say is "not at once".
@@ -36,7 +36,7 @@ def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     return (202 if row["status"] == "requires_action" else 200), body(view), {}
 
 
-async def stream(scope: Scope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
+async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
     """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
     seconds."""
     patience = Patience(wait)

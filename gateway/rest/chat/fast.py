@@ -21,7 +21,7 @@ from gateway.runs.errors import Leaving
 from gateway.runs.watching import events
 from tenants.errors import Refused
 from tenants.login.authentication import bearer, by_key
-from tenants.scope.transactions import Scope as Walls
+from tenants.scope.transactions import TenantScope
 
 log = logging.getLogger(__name__)
 
@@ -80,12 +80,12 @@ async def _chat(headers: dict[str, str], receive: Receive, send: Send, identity:
         return
     parsed = parsing.chat(await _body(headers, receive), headers)
     run = await lifecycle.begin(principal, parsed.request)
-    walls = Walls(principal.tenant_id, principal.user_id)
+    tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     if parsed.request.streams:
-        await _stream(send, identity, answers.stream(walls, run, events.START, parsed.wait))
+        await _stream(send, identity, answers.stream(tenant_scope, run, events.START, parsed.wait))
         return
     try:
-        await lifecycle.until_rest(walls, run, parsed.wait)
+        await lifecycle.until_rest(tenant_scope, run, parsed.wait)
     except asyncio.CancelledError:
         # This process ends; the run goes on in another, and the idempotency key finds it there.
         raise Leaving from None

@@ -72,7 +72,7 @@ def whole(view: RunView) -> Response:
 
 def streaming(view: AsyncView, run: RunView, last_event_id: str = "", wait: float = inf) -> StreamingHttpResponse:
     """The run's events from the beginning, or after the last one that the client has."""
-    content = answers.stream(view.walls, run, events.position(last_event_id), wait)
+    content = answers.stream(view.tenant_scope, run, events.position(last_event_id), wait)
     return StreamingHttpResponse(content, content_type=parsing.EVENT_STREAM, headers=answers.STREAM_HEADERS)
 
 
@@ -112,7 +112,7 @@ class ChatView(AsyncView):
         run = await lifecycle.begin(self.principal, parsed.request)
         if parsed.request.streams:
             return streaming(self, run, wait=parsed.wait)
-        await lifecycle.until_rest(self.walls, run, parsed.wait)
+        await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
         return whole(run)
 
 
@@ -129,7 +129,7 @@ class RunDetailView(AsyncView):
     @extend_schema(operation_id="get_run", responses=_RUN)
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """The run as it is now; a failed one too is a 200 here."""
-        return Response(run_body(await lifecycle.look(self.walls, run_id)))
+        return Response(run_body(await lifecycle.look(self.tenant_scope, run_id)))
 
 
 class RunEventsView(AsyncView):
@@ -153,7 +153,7 @@ class RunEventsView(AsyncView):
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """All events from the beginning, or those after `Last-Event-ID`, to the run's end."""
-        run = await lifecycle.look(self.walls, run_id)
+        run = await lifecycle.look(self.tenant_scope, run_id)
         last = request.headers.get("Last-Event-ID") or request.query_params.get("last_event_id", "")
         # An EventSource comes back whenever a stream ends, unless it is answered so.
         answer = Response(status=204) if events.position(last).ended else streaming(self, run, last)
@@ -174,7 +174,7 @@ class RunStreamTokenView(AsyncView):
     )
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """A token for `?token=` of this run's events: for five minutes, for the caller's run, and for nothing else."""
-        await lifecycle.look(self.walls, run_id)
+        await lifecycle.look(self.tenant_scope, run_id)
         token, expires_at = stream_tokens.issue(self.principal, run_id)
         return Response({"token": token, "expires_at": expires_at}, 201)
 
@@ -185,7 +185,7 @@ class RunCancelView(AsyncView):
     @extend_schema(operation_id="cancel_run", request=None, responses=_RUN)
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Cancel the run; one that is over stays as it is."""
-        return Response(run_body(await lifecycle.cancel(self.walls, run_id)))
+        return Response(run_body(await lifecycle.cancel(self.tenant_scope, run_id)))
 
 
 class ReplayRenderer(JSONRenderer):
@@ -211,9 +211,9 @@ class RunReplayView(AsyncView):
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """`Turn`, `ToolCall` and `ToolResult` as JSON lines; 409 `run_not_over` while the run goes on."""
-        run = await lifecycle.look(self.walls, run_id)
+        run = await lifecycle.look(self.tenant_scope, run_id)
         replay_events.ensure_over(run.row)
-        lines = replay_events.stream(self.walls, run_id)
+        lines = replay_events.stream(self.tenant_scope, run_id)
         return StreamingHttpResponse(lines, content_type=replay_events.CONTENT_TYPE, headers=answers.STREAM_HEADERS)
 
 
@@ -223,8 +223,8 @@ class RunTraceView(AsyncView):
     @extend_schema(operation_id="get_run_trace", responses={200: run_serializers.Trace, **refusals(NoSuchRun)})
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
-        run = await lifecycle.look(self.walls, run_id)
-        async with transaction(self.walls) as connection:
+        run = await lifecycle.look(self.tenant_scope, run_id)
+        async with transaction(self.tenant_scope) as connection:
             turns = await repository.turns(connection, run_id)
             calls = await repository.calls(connection, run_id)
         limit = run.row["profile"]["max_result_bytes"]

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from gateway.rest.framework.schema import ProblemSchema
 from tenants.people.principal import Principal
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 
 
 class AsyncView(APIView):
@@ -27,9 +27,9 @@ class AsyncView(APIView):
         return principal
 
     @property
-    def walls(self) -> Scope:
+    def tenant_scope(self) -> TenantScope:
         """The walls that the caller stands within."""
-        return Scope(self.principal.tenant_id, self.principal.user_id)
+        return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
     async def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
         """APIView.dispatch, with the handler awaited and the authentication off the event loop."""

@@ -29,7 +29,7 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.runs import repository
-from gateway.runs.execution import Drive
+from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import messages as prompts
 from gateway.runs.view import RunView, TurnView, from_rows
 from tenants.scope.transactions import Connection
@@ -66,14 +66,14 @@ def notice(calls: Iterable[Row]) -> str:
     )
 
 
-async def remember(connection: Connection, it: Drive, last: TurnView, notice: str = "") -> None:
+async def remember(connection: Connection, execution: RunExecution, last: TurnView, notice: str = "") -> None:
     """Keep the way from the transcript with this answer to its run, in the transaction that commits the answer."""
-    if not it.view.row["surface"]:
+    if not execution.view.row["surface"]:
         return
-    before = _digests(it.transcript)
-    answer = visible([*it.view.turns[: last.number - 1], last], notice)
+    before = _digests(execution.transcript)
+    answer = visible([*execution.view.turns[: last.number - 1], last], notice)
     digest = _chained(before[-1] if before else b"", answer)
-    await connection.execute(_REMEMBER, [*it.scope, digest, it.view.id])
+    await connection.execute(_REMEMBER, [*execution.scope, digest, execution.view.id])
 
 
 async def restored(

@@ -9,14 +9,14 @@ from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.pairing import paired
 from gateway.runs.view import Row, from_rows
-from tenants.scope.transactions import Connection, Scope
+from tenants.scope.transactions import Connection, TenantScope
 
 # Responses that go on from one another, all the way back.
 MOST_RESPONSES = 100
 
 
 async def whole(
-    connection: Connection, scope: Scope, client: ClientRequest
+    connection: Connection, scope: TenantScope, client: ClientRequest
 ) -> tuple[tuple[PromptMessage, ...], dict[int, Row]]:
     """The client's messages after those of the response that it goes on from, and the runs whose answers it named, by
     their place among them. Raises NoSuchResponse, BadRequest."""
@@ -42,7 +42,7 @@ async def whole(
 
 
 async def _own(
-    connection: Connection, scope: Scope, client: ClientRequest
+    connection: Connection, scope: TenantScope, client: ClientRequest
 ) -> tuple[list[PromptMessage], dict[int, Row]]:
     """A request's own messages, with the answers that it refers to."""
     messages = list(client.messages)
@@ -52,7 +52,7 @@ async def _own(
     return messages, named
 
 
-async def _answer(connection: Connection, scope: Scope, run_id: str) -> tuple[Row, AssistantMessage]:
+async def _answer(connection: Connection, scope: TenantScope, run_id: str) -> tuple[Row, AssistantMessage]:
     """A run of the user's, and its answer as its client saw it. Raises NoSuchResponse."""
     row = await repository.run(connection, scope, uuid.UUID(run_id))
     if row is None or not row["surface"]:

@@ -14,9 +14,9 @@ from audit.log import leaves
 from gateway.providers.interface import Prompt, ToolMessage
 from gateway.runs import loop
 from gateway.runs.errors import NoSuchResponse
-from gateway.runs.execution import Drive, RunLost
+from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.prompting import messages as prompts
-from gateway.runs.replay.ports import Difference, RecordedWorld, RecordingEnds
+from gateway.runs.replay.ports import Difference, RecordingEnds, ReplayPorts
 from gateway.runs.replay.recording import Recording, load
 from gateway.runs.replay.unit_of_work import name_of
 from gateway.runs.view import Row, RunView
@@ -67,43 +67,43 @@ async def replay(run_id: uuid.UUID) -> Replayed:
     for call in recording.calls:
         if recording.turn(call["turn"]) is None:
             found.differ(name_of(call), "its turn", "one of the run's turns", "no such turn")
-    world = RecordedWorld(recording, recording.run)
-    found.view, found.prompts = await _driven(found, world), world.prompts
-    found.differences += world.differences
+    ports = ReplayPorts(recording, recording.run)
+    found.view, found.prompts = await _driven(found, ports), ports.prompts
+    found.differences += ports.differences
     if not found.stopped:
-        _compare(found, world)
+        _compare(found, ports)
     return found
 
 
-async def _driven(found: Replayed, world: RecordedWorld) -> RunView:
+async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
     """The run as the loop takes it: from its beginning, and on after each time that it waited for humans."""
-    recording, run = world.recording, world.run
+    recording, run = ports.recording, ports.run
     begun = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
     view = RunView(run | begun | dict.fromkeys(_COUNTED, 0) | {"status": "in_progress", "fence": 1})
-    it = Drive(
+    execution = RunExecution(
         view,
         recording.scope,
         recording.shown,
         time.monotonic() + 24 * 3600,
         streams=any(turn["finish_reason"] == "cut_off" for turn in recording.turns),
-        world=world,
+        ports=ports,
         asked=recording.asked,
         transcript=recording.transcript,
     )
     try:
         while True:
-            await loop.drive(it)
+            await loop.drive(execution)
             if not view.suspended:
                 break
-            if not world.decide():
+            if not ports.decide():
                 if run["status"] == "requires_action":
                     break
-                raise world.end()
+                raise ports.end()
             view.row = view.row | {"status": "in_progress"}
     except RunLost:
         # Cancelled from outside, which is nothing that the loop decides.
         view.row = view.row | {name: run[name] for name in _OF_RUN}
-        world.calls |= {call["id"]: call for call in recording.calls if call["id"] in world.calls}
+        ports.calls |= {call["id"]: call for call in recording.calls if call["id"] in ports.calls}
     except RecordingEnds as end:
         found.stopped = str(end)
     except Exception as error:
@@ -114,15 +114,15 @@ async def _driven(found: Replayed, world: RecordedWorld) -> RunView:
 
 
 # --- what it comes to ------------------------------------------------------------------------------------------------
-def _compare(found: Replayed, world: RecordedWorld) -> None:
+def _compare(found: Replayed, ports: ReplayPorts) -> None:
     """Hold what the loop came to against the rows."""
     assert found.view is not None
     for name in (*_OF_RUN, *_COUNTED):
-        found.differ("run", name, world.run[name], found.view.row[name])
+        found.differ("run", name, ports.run[name], found.view.row[name])
     found.differ("run", "number of turns", len(found.recording.turns), found.view.row["turns"])
-    if world.said is not None:
-        found.differ("run", "answer", found.recording.answer, world.said)
-    limit = world.run["profile"]["max_result_bytes"]
+    if ports.said is not None:
+        found.differ("run", "answer", found.recording.answer, ports.said)
+    limit = ports.run["profile"]["max_result_bytes"]
     told = {prompts.call_id(call["id"]): call for call in found.recording.calls}
     for number, prompt in enumerate(found.prompts, 1):
         for message in prompt.messages:
@@ -130,7 +130,7 @@ def _compare(found: Replayed, world: RecordedWorld) -> None:
                 expected = prompts.result(call, limit)
                 found.differ(name_of(call), f"what the model was told in turn {number}", expected, message.content)
     for call in found.recording.calls:
-        got = world.calls.get(call["id"])
+        got = ports.calls.get(call["id"])
         if got is None:
             found.differ(name_of(call), "the call", "recorded", "not made by the loop")
             continue

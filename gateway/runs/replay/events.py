@@ -18,7 +18,7 @@ from gateway.runs import repository
 from gateway.runs.errors import RunNotOver
 from gateway.runs.replay.recording import Recording
 from gateway.runs.view import FINAL, Row
-from tenants.scope.transactions import Scope, transaction
+from tenants.scope.transactions import TenantScope, transaction
 
 CONTENT_TYPE = "application/x-ndjson"
 
@@ -66,7 +66,7 @@ def ensure_over(run: Row) -> None:
         raise RunNotOver(run["id"], run["status"])
 
 
-async def stream(scope: Scope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
+async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
     """The lines of one's own run that is over, turn by turn: no transaction is open while the reader takes them."""
     async with transaction(scope) as connection:
         turns = await repository.turns(connection, run_id)

@@ -15,16 +15,16 @@ from typing import Any
 
 import orjson
 
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Provider, Unsupported
 from gateway.providers.registry import UnknownModel
-from gateway.runs.execution import Drive, RunLost
+from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.replay.recording import Recording, answer_of
-from gateway.runs.replay.unit_of_work import ENDED, RecordedStep
+from gateway.runs.replay.unit_of_work import ENDED, ReplayUnitOfWork
 from gateway.runs.view import FINAL, Row
-from tenants.scope.transactions import Scope
+from tenants.scope.transactions import TenantScope
 from tools.gates import tool_gates
 from tools.gates.tool_gates import Gate
 from tools.invocation.dispatch import QueuedCall
@@ -44,8 +44,8 @@ class RecordingEnds(Exception):
     """The replay cannot go on, and that is no difference: the message says why."""
 
 
-class RecordedWorld:
-    """See `gateway.runs.execution.World`; `differences` are what it found so far, `prompts` what the model was asked."""
+class ReplayPorts:
+    """See `gateway.runs.execution.RunPorts`; `differences` are what it found so far, `prompts` what the model was asked."""
 
     def __init__(self, recording: Recording, run: Row):
         self.recording = recording
@@ -127,11 +127,11 @@ class RecordedWorld:
 
     # --- gateway.runs.execution.World ----------------------------------------------------------------------------------------
     @asynccontextmanager
-    async def step(self, it: Drive) -> AsyncIterator[RecordedStep]:
+    async def step(self, execution: RunExecution) -> AsyncIterator[ReplayUnitOfWork]:
         """No transaction; between two steps a human may decide."""
         if self.only_humans_are_waited_for():
             self.decide()
-        yield RecordedStep(it, self)
+        yield ReplayUnitOfWork(execution, self)
 
     @contextmanager
     def watch(self, run_id: uuid.UUID) -> Iterator[asyncio.Event]:
@@ -175,10 +175,10 @@ class RecordedWorld:
                 self.calls[call_id] |= recorded
                 self._bell.set()
 
-    async def go_on(self, scope: Scope, run_id: uuid.UUID) -> None:
+    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
         """Nobody is asked."""
 
-    async def spread(self, news: News) -> None:
+    async def publish(self, news: ApprovalEvents) -> None:
         """Nobody is told."""
 
     def recorded(self, call_id: uuid.UUID) -> Row:
@@ -194,13 +194,13 @@ def _withdrawn(call: Row) -> bool:
 class _Bell(asyncio.Event):
     """An event that nobody will set any more once it is waited for: every call that was sent has ended."""
 
-    def __init__(self, world: RecordedWorld):
+    def __init__(self, ports: ReplayPorts):
         super().__init__()
-        self._world = world
+        self._ports = ports
 
     async def wait(self) -> Any:
         if not self.is_set():
-            raise self._world.end()
+            raise self._ports.end()
         return True
 
 
@@ -210,13 +210,13 @@ class _RecordedProvider:
     name = "recorded"
     family: Family = "demo"
 
-    def __init__(self, world: RecordedWorld):
-        self._world = world
+    def __init__(self, ports: ReplayPorts):
+        self._ports = ports
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """The turn's answer; one that its time cut off is cut off again."""
-        turn = self._world.answered(prompt)
-        answer = answer_of(turn, self._world.recording.of_turn(turn["number"]))
+        turn = self._ports.answered(prompt)
+        answer = answer_of(turn, self._ports.recording.of_turn(turn["number"]))
         if answer.finish_reason == "cut_off":
             if on_text is not None:
                 on_text(answer.text)
@@ -231,13 +231,13 @@ class _RecordedProvider:
 class _RecordedGates:
     """The gates' answers, a call at each iteration."""
 
-    def __init__(self, world: RecordedWorld, calls: list[Row]):
-        self._world = world
+    def __init__(self, ports: ReplayPorts, calls: list[Row]):
+        self._ports = ports
         self._left = iter(calls)
 
     def __iter__(self) -> Iterator[Gate]:
         call = next(self._left)
-        self._world.ids = deque(each for each in (call["id"], call["approval_id"]) if each)
+        self._ports.ids = deque(each for each in (call["id"], call["approval_id"]) if each)
         for kept in call["decision"]:
             yield _answering(tool_gates.Answer(**kept))
 

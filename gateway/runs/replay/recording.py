@@ -14,7 +14,7 @@ from gateway.runs import preparation, repository
 from gateway.runs.execution import Asked
 from gateway.runs.view import Row
 from tenants.scope import transactions
-from tenants.scope.transactions import Connection, Scope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 
 _WHOSE = """
     SELECT tenant_id, user_id FROM runs WHERE id = %s
@@ -37,7 +37,7 @@ class Recording:
     assistant's message, None when there is none.
     """
 
-    scope: Scope
+    scope: TenantScope
     run: Row | None
     calls: list[Row]
     requests: dict[uuid.UUID, Row]
@@ -67,7 +67,7 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
     whose = await transactions.fetch(_WHOSE, [run_id, run_id], login="operator")
     if not whose:
         raise NoSuchRun(run_id)
-    scope = Scope(whose[0]["tenant_id"], whose[0]["user_id"])
+    scope = TenantScope(whose[0]["tenant_id"], whose[0]["user_id"])
     async with transaction(scope, snapshot=True) as connection:
         await connection.execute("SET TRANSACTION READ ONLY")
         run = await repository.run(connection, scope, run_id)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from approvals.notifications.events import News
+from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
-from gateway.runs.execution import Drive
+from gateway.runs.execution import RunExecution
 from gateway.runs.view import Row, TurnView
 from tools.gates.policy import Policy
 
 if TYPE_CHECKING:
-    from gateway.runs.replay.ports import RecordedWorld
+    from gateway.runs.replay.ports import ReplayPorts
 
 ENDED = ("success", "error")
 # What a call's row holds before it has ended.
@@ -26,33 +26,33 @@ _OPEN: Row = {
 }
 
 
-class RecordedStep:
-    """See `gateway.runs.execution.Step`."""
+class ReplayUnitOfWork:
+    """See `gateway.runs.execution.UnitOfWork`."""
 
-    def __init__(self, it: Drive, world: "RecordedWorld"):
-        self._it = it
-        self._world = world
+    def __init__(self, execution: RunExecution, ports: "ReplayPorts"):
+        self._execution = execution
+        self._ports = ports
 
     async def rights(self) -> Rights:
         """As they are now: the record keeps what the gates answered, not all that they went by."""
-        assert self._world.recording.known is not None
-        return self._world.recording.known
+        assert self._ports.recording.known is not None
+        return self._ports.recording.known
 
     async def calls(self, turn: TurnView) -> list[Row]:
         """As far as the replay has taken them."""
-        found = [dict(call) for call in self._world.calls.values() if call["turn"] == turn.number]
+        found = [dict(call) for call in self._ports.calls.values() if call["turn"] == turn.number]
         return sorted(found, key=lambda call: call["position"])
 
     async def commit_turn(self, values: Row) -> Row | None:
         """Compare the turn with its row."""
-        row = self._it.view.row
+        row = self._execution.view.row
         number = row["turns"] + 1
-        recorded = self._world.recording.turn(number)
+        recorded = self._ports.recording.turn(number)
         assert recorded is not None, "the provider has answered out of it"
         for name in ("text", "calls", "finish_reason", "input_tokens", "output_tokens"):
-            self._world.differ(f"turn {number}", name, recorded[name], values[name])
+            self._ports.differ(f"turn {number}", name, recorded[name], values[name])
         more = [orjson.loads(each or "{}") for each in (recorded["more"], values["more"])]
-        self._world.differ(f"turn {number}", "more", *more)
+        self._ports.differ(f"turn {number}", "more", *more)
         spent = {name: row[name] + values[name] for name in ("input_tokens", "output_tokens")}
         return row | spent | {"turns": number}
 
@@ -62,28 +62,28 @@ class RecordedStep:
 
     async def finish(self, end: Row) -> Row | None:
         """Keep how the loop ended the run."""
-        return self._ended(self._it.view.row, end)
+        return self._ended(self._execution.view.row, end)
 
     def _ended(self, row: Row | None, end: Row) -> Row:
-        self._world.said = end["content"]
+        self._ports.said = end["content"]
         return (row or {}) | {name: value for name, value in end.items() if name != "content"}
 
     async def suspend(self, turn: TurnView, notice: str) -> Row | None:
         """Let go of the run, unless it was ended before it was let go of."""
-        recorded = self._world.recording.turn(turn.number)
-        unfinished = recorded is not None and self._world.suspensions < recorded["suspensions"]
-        if not unfinished and not self._world.undecided():
-            raise self._world.end()
-        self._world.suspensions += 1
-        return self._it.view.row | {"status": "requires_action"}
+        recorded = self._ports.recording.turn(turn.number)
+        unfinished = recorded is not None and self._ports.suspensions < recorded["suspensions"]
+        if not unfinished and not self._ports.undecided():
+            raise self._ports.end()
+        self._ports.suspensions += 1
+        return self._execution.view.row | {"status": "requires_action"}
 
-    async def propose(self, place: Place, judged: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
-        for recorded, call in zip(self._world.recording.of_turn(place.turn), judged, strict=True):
+        for recorded, call in zip(self._ports.recording.of_turn(place.turn), evaluated, strict=True):
             where = name_of(recorded)
             for name in ("position", "tool_name", "input", "input_raw", "params_hash", "approval_id"):
-                self._world.differ(where, name, recorded[name], getattr(call, name))
-            self._world.differ(where, "gates", _bare(recorded["decision"]), _bare(call.decision))
+                self._ports.differ(where, name, recorded[name], getattr(call, name))
+            self._ports.differ(where, "gates", _bare(recorded["decision"]), _bare(call.decision))
             state: Row = {"status": "queued" if call.id in queued else "proposed"}
             if call.approval_id:
                 state = {"status": "awaiting_approval", "approval_status": "pending"}
@@ -91,36 +91,36 @@ class RecordedStep:
                 said = ("code", "message", "field")
                 state = {"status": "error", "display": call.refusal.display}
                 state |= {f"error_{name}": getattr(call.refusal, name) for name in said}
-            self._world.calls[call.id] = recorded | _OPEN | state
-        return [dict(self._world.calls[call.id]) for call in judged]
+            self._ports.calls[call.id] = recorded | _OPEN | state
+        return [dict(self._ports.calls[call.id]) for call in evaluated]
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """They were counted then."""
 
     async def ask_humans(
         self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-    ) -> News:
+    ) -> ApprovalEvents:
         """Compare what this run's turns had said with what the approvers were shown."""
-        own = sum(bool(turn.text.strip()) for turn in self._it.view.turns)
+        own = sum(bool(turn.text.strip()) for turn in self._execution.view.turns)
         for call in held:
-            request = self._world.recording.requests.get(call.approval_id) if call.approval_id else None
+            request = self._ports.recording.requests.get(call.approval_id) if call.approval_id else None
             shown = request["context"] if request else []
             last = min(own, len(context))
-            self._world.differ(f"turn {place.turn}", "what approvers were shown", shown[-last:], context[-last:])
-        return News([])
+            self._ports.differ(f"turn {place.turn}", "what approvers were shown", shown[-last:], context[-last:])
+        return ApprovalEvents([])
 
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
         """Queue them."""
         for call_id in call_ids:
-            self._world.calls[call_id]["status"] = "queued"
+            self._ports.calls[call_id]["status"] = "queued"
         return call_ids
 
     async def resume(self, call: Row, known: Rights) -> bool:
         """As the gates are recorded to have answered, the second time."""
-        recorded = self._world.recorded(call["id"])
-        state = self._world.calls[call["id"]]
+        recorded = self._ports.recorded(call["id"])
+        state = self._ports.calls[call["id"]]
         if recorded["resumed_decision"] is None:
-            raise self._world.end()
+            raise self._ports.end()
         state |= {"resumed_decision": recorded["resumed_decision"], "approval_used_at": recorded["approval_used_at"]}
         if all(answer["ok"] for answer in recorded["resumed_decision"]):
             state["status"] = "queued"
@@ -130,17 +130,17 @@ class RecordedStep:
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """The loop has seen them."""
-        for call in self._world.calls.values():
+        for call in self._ports.calls.values():
             if call["approval_id"] in request_ids:
-                call["approval_used_at"] = self._it.view.row["created_at"]
+                call["approval_used_at"] = self._execution.view.row["created_at"]
 
-    async def withdraw(self, failure: Failure) -> News:
+    async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """End what has not begun."""
         said = {"error_code": failure.code, "error_message": failure.message, "error_field": failure.field}
-        for call in self._world.calls.values():
+        for call in self._ports.calls.values():
             if call["status"] not in ENDED:
                 call |= {"status": "error", "display": failure.display, **said}
-        return News([])
+        return ApprovalEvents([])
 
 
 def name_of(call: Row) -> str:
