@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from audit.history.charts import BOUNDS
+from audit.log.counting import BOUNDS
 from audit.models import FINAL, Status
 from audit.templatetags.audit_text import error_meaning, status_words, took, visible
 
@@ -19,7 +19,7 @@ register = template.Library()
 SHEET_BYTES = 16_000
 LONGEST_LINE = 200
 # The first and the last bound of the histogram of times.
-SHORTEST, LONGEST = min(BOUNDS.values()), max(BOUNDS.values())
+SHORTEST, LONGEST = BOUNDS[0], BOUNDS[-1]
 WAITS = {
     Status.PROPOSED: "Waits for the calls before it.",
     Status.AWAITING_APPROVAL: "Waits until somebody approves or denies it.",

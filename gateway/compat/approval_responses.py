@@ -22,9 +22,9 @@ from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Exp
 from approvals.notifications.links import page_of
 from approvals.requests import decisions, queue, votes
 from approvals.requests.decisions import Decider
-from gateway.compat.interface import ClientRequest
 from gateway.runs import lifecycle
 from gateway.runs.errors import NoSuchRun
+from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import RunView
 from tenants.errors import Refused
 from tenants.people.principal import Principal

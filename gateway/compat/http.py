@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from gateway.compat.interface import BadRequest
 from gateway.runs.errors import Unavailable
+from gateway.runs.prompting.client_request import BadRequest
 from tenants.errors import Refused
 
 Scope = MutableMapping[str, Any]

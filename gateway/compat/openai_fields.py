@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from gateway.compat.interface import BadRequest
+from gateway.runs.prompting.client_request import BadRequest
 
 
 class MissingField(BadRequest):

@@ -1,8 +1,9 @@
 """A run as the answer that a surface writes."""
 
-from gateway.compat.interface import ClientRequest, Reply, TurnReply
+from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import Usage
 from gateway.runs.prompting import continuity
+from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import RunView, TurnView, call_body, pending, required_action
 
 # A spent budget ends an answer as a full one ends: cut.

@@ -20,13 +20,14 @@ from django.conf import settings
 
 from gateway.compat import approval_responses, http, replies
 from gateway.compat.http import Headers, Receive, Scope, Send
-from gateway.compat.interface import BadRequest, ClientRequest, StreamWriter, Surface
+from gateway.compat.interface import StreamWriter, Surface
 from gateway.process.request_ids import request_id
 from gateway.providers.interface import UserMessage
 from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
 from gateway.runs import lifecycle
 from gateway.runs.errors import Leaving, Unavailable
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from gateway.runs.view import RunView, call_body
 from tenants.errors import Refused
 from tenants.login.authentication import bearer, by_key

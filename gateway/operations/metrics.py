@@ -8,22 +8,12 @@ import math
 
 import psycopg
 from django.http import HttpRequest, HttpResponse
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
 from gateway.operations import sealing
-from gateway.runs.view import RunView
 from tenants.scope import transactions
-from tools.registry import registry
 
-DRIVEN = Gauge("toolgate_runs_driven", "Runs that this process drives now.")
-_RUNS = Counter("toolgate_runs", "Runs that ended, by status.", ["status"])
-_CALLS = Counter(
-    "toolgate_tool_calls", "Tool calls, by tool and by outcome: success or the error code.", ["tool", "outcome"]
-)
-_RUN_SECONDS = Histogram(
-    "toolgate_run_seconds", "How long runs took.", buckets=(0.05, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120)
-)
 _UNSEALED = Gauge("toolgate_ledger_unsealed_entries", "Ledger entries that are not in the log yet, up to 100,000.")
 _UNSEALED_AGE = Gauge("toolgate_ledger_unsealed_age_seconds", "Age of the oldest of them; 0 when there is none.")
 _LOG_SIZE = Gauge("toolgate_ledger_log_size", "Entries in the log, as its last checkpoint says.")
@@ -35,16 +25,6 @@ _LEDGER = """
         coalesce((SELECT size FROM ledger_checkpoints ORDER BY id DESC LIMIT 1), 0) AS size
     FROM (SELECT created_at FROM ledger_entries WHERE leaf_index IS NULL ORDER BY seq LIMIT 100000) AS waiting"""
 _SECONDS = 2
-
-
-def ended(view: RunView, seconds: float) -> None:
-    """Count a run and its calls; names that models invent share one label."""
-    _RUNS.labels(view.row["status"]).inc()
-    _RUN_SECONDS.observe(seconds)
-    for turn in view.turns:
-        for call in turn.calls:
-            tool = call["tool_name"] if registry().get(call["tool_name"]) else "unknown"
-            _CALLS.labels(tool, call["error_code"] or call["status"]).inc()
 
 
 async def metrics(request: HttpRequest) -> HttpResponse:

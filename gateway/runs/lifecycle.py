@@ -19,8 +19,7 @@ from approvals.notifications.events import ApprovalEvents
 from approvals.requests import repository
 from audit.calls import recorder
 from audit.calls.recorder import Failure
-from gateway.operations import metrics
-from gateway.runs import loop, preparation
+from gateway.runs import loop, metrics, preparation
 from gateway.runs import repository as records
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
 from gateway.runs.execution import RunExecution, RunLost

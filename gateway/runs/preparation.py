@@ -9,7 +9,6 @@ from django.conf import settings
 
 from approvals.requests import rights
 from approvals.requests.rights import Rights
-from gateway.compat.interface import ClientRequest
 from gateway.providers.interface import PromptMessage, UserMessage
 from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
@@ -18,6 +17,7 @@ from gateway.runs.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, Sh
 from gateway.runs.execution import Asked, RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.prompting import continuity, messages, serialization, transcripts
+from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import Row, RunView, from_rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.invocation import evaluation

@@ -9,9 +9,10 @@ from typing import Any
 from gateway.compat.chat_completions import answers, errors, messages
 from gateway.compat.chat_completions import tools as chat_completions_tools
 from gateway.compat.chat_completions.stream import ChunkWriter
-from gateway.compat.interface import ClientRequest, Reply, StreamWriter
+from gateway.compat.interface import Reply, StreamWriter
 from gateway.compat.openai_fields import Fields, WrongType, WrongValue, checked, refuse_depth
 from gateway.providers.interface import Family, Options
+from gateway.runs.prompting.client_request import ClientRequest
 
 MAX_MODEL_CHARACTERS = 200
 MAX_TOKENS = 2**31 - 1

@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from gateway.compat.chat_completions import answers, errors
-from gateway.compat.interface import ClientRequest, Reply
+from gateway.compat.interface import Reply
 from gateway.providers.interface import Opaque
 from gateway.providers.openai.answers import OF_ANSWER, OF_CHOICE, OF_MESSAGE
+from gateway.runs.prompting.client_request import ClientRequest
 
 DONE = b"data: [DONE]\n\n"
 _KEEP_ALIVE = b": keep-alive\n\n"

@@ -6,12 +6,13 @@ to be continued, which other providers do not do: it is refused there by the nam
 
 from typing import Any
 
-from gateway.compat.interface import ClientRequest, Reply, StreamWriter
+from gateway.compat.interface import Reply, StreamWriter
 from gateway.compat.messages import answers
 from gateway.compat.messages import request as messages_request
 from gateway.compat.messages.stream import EventWriter
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.interface import Family
+from gateway.runs.prompting.client_request import ClientRequest
 
 
 class Messages:

@@ -13,7 +13,6 @@ import psycopg
 from approvals.requests import rights
 from gateway.compat import http
 from gateway.compat.http import Receive, Scope, Send
-from gateway.compat.interface import BadRequest, ClientRequest
 from gateway.compat.messages import api
 from gateway.compat.serving import FAILED, MAX_BODY_BYTES, authenticated, names_model
 from gateway.process.request_ids import request_id
@@ -23,6 +22,7 @@ from gateway.providers.registry import UnknownModel
 from gateway.runs import loop, repository
 from gateway.runs.errors import NoSuchAgent, NoSuchModel, Unavailable
 from gateway.runs.prompting import continuity, serialization
+from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from tenants.errors import Refused
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import evaluation

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from gateway.compat.interface import BadRequest
+from gateway.runs.prompting.client_request import BadRequest
 
 REQUIRED = "Field required"
 _NOT_PERMITTED = "Extra inputs are not permitted"

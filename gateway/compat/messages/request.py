@@ -2,12 +2,12 @@
 
 from typing import Any, Literal
 
-from gateway.compat.interface import ClientRequest
 from gateway.compat.messages import transcript
 from gateway.compat.messages.fields import REQUIRED, Fields, refuse_depth, wrong
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.anthropic.requests import PREFILL
 from gateway.providers.interface import AssistantMessage, ClientTool, Options, ResponseFormat, ToolChoice
+from gateway.runs.prompting.client_request import ClientRequest
 
 _OURS = (
     *("model", "messages", "system", "stream", "max_tokens", "temperature", "top_p", "stop_sequences"),

@@ -8,7 +8,7 @@ completions as they came; those that it has no equal of are refused by name.
 from typing import Any
 
 from gateway.compat.chat_completions import errors
-from gateway.compat.interface import ClientRequest, Reply, StreamWriter
+from gateway.compat.interface import Reply, StreamWriter
 from gateway.compat.openai_fields import Fields, WrongType, WrongValue, refuse_depth
 from gateway.compat.responses import answers, ids
 from gateway.compat.responses import input as responses_input
@@ -16,6 +16,7 @@ from gateway.compat.responses import tools as responses_tools
 from gateway.compat.responses.stream import EventWriter
 from gateway.providers.interface import Family, Options
 from gateway.runs.errors import NoSuchResponse
+from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.prompting.pairing import paired
 
 MAX_MODEL_CHARACTERS = 200

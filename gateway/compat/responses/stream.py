@@ -4,10 +4,11 @@ from typing import Any
 
 import orjson
 
-from gateway.compat.interface import ClientRequest, Reply
+from gateway.compat.interface import Reply
 from gateway.compat.responses import answers
 from gateway.compat.responses.answers import Item
 from gateway.providers.interface import Opaque
+from gateway.runs.prompting.client_request import ClientRequest
 
 _KEEP_ALIVE = b": keep-alive\n\n"
 # Some clients take these for the ends of lines; inside of JSON they stand in strings only.

@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import replace
 
-from gateway.compat.interface import BadRequest
 from gateway.providers.interface import AssistantMessage, PromptMessage, SystemMessage, ToolMessage
+from gateway.runs.prompting.client_request import BadRequest
 
 
 def paired(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:

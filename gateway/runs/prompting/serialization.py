@@ -5,8 +5,8 @@ from typing import Any
 
 import orjson
 
-from gateway.compat.interface import ClientRequest
 from gateway.providers import interface as words
+from gateway.runs.prompting.client_request import ClientRequest
 
 _KINDS = (
     *(ClientRequest, words.SystemMessage, words.UserMessage, words.AssistantMessage, words.ToolMessage),

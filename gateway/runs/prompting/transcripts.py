@@ -2,11 +2,11 @@
 
 import uuid
 
-from gateway.compat.interface import ClientRequest
 from gateway.providers.interface import AssistantMessage, PromptMessage, SystemMessage
 from gateway.runs import repository
 from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import continuity, serialization
+from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.prompting.pairing import paired
 from gateway.runs.view import Row, from_rows
 from tenants.scope.transactions import Connection, TenantScope

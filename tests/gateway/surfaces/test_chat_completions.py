@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from gateway.compat.chat_completions.api import SURFACE
-from gateway.compat.interface import ClientRequest
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -19,6 +18,7 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.runs.prompting import serialization
+from gateway.runs.prompting.client_request import ClientRequest
 
 OURS = {"family": "openai"}
 WEATHER = {

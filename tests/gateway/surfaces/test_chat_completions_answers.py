@@ -8,8 +8,9 @@ import pytest
 from pydantic import BaseModel
 
 from gateway.compat.chat_completions.api import SURFACE
-from gateway.compat.interface import ClientRequest, Reply, StreamWriter
+from gateway.compat.interface import Reply, StreamWriter
 from gateway.providers.interface import Opaque, SuggestedCall
+from gateway.runs.prompting.client_request import ClientRequest
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.surfaces.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
 from tests.gateway.surfaces.test_chat_completions import WEATHER, ask

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.compat.chat_completions.api import SURFACE
-from gateway.compat.interface import BadRequest
+from gateway.runs.prompting.client_request import BadRequest
 from tests.gateway.surfaces.test_chat_completions import WEATHER, ask, calling
 
 USER = {"role": "user", "content": "hi"}

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.compat.chat_completions.api import SURFACE
-from gateway.compat.interface import ClientRequest, Reply, TurnReply
+from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
@@ -31,6 +31,7 @@ from gateway.providers.interface import (
 from gateway.providers.names import Names
 from gateway.providers.openai import answers as openai_answers
 from gateway.providers.openai import requests
+from gateway.runs.prompting.client_request import ClientRequest
 
 FAMILY = requests.FAMILY
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=12)

@@ -1,6 +1,5 @@
 from typing import Any
 
-from gateway.compat.interface import ClientRequest
 from gateway.compat.messages.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
@@ -16,6 +15,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
+from gateway.runs.prompting.client_request import ClientRequest
 
 CACHE: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.compat.interface import BadRequest
 from gateway.compat.messages.api import SURFACE
+from gateway.runs.prompting.client_request import BadRequest
 from tests.gateway.surfaces.test_messages import THINKING, ask, assistant, parsed, result, use, user
 
 LOOKED = (user("weather?"), assistant(use("toolu_1")))

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from gateway.compat.interface import ClientRequest
 from gateway.compat.responses.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
@@ -20,6 +19,7 @@ from gateway.providers.interface import (
 )
 from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import serialization
+from gateway.runs.prompting.client_request import ClientRequest
 
 OURS: Any = {"family": "openai"}
 RUN = "0123456789abcdef" * 2

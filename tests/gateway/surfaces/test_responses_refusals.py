@@ -4,9 +4,9 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.compat.interface import BadRequest
 from gateway.compat.responses.api import SURFACE
 from gateway.runs.prompting import serialization
+from gateway.runs.prompting.client_request import BadRequest
 from tenants.errors import Refused
 from tests.gateway.surfaces.test_responses import HI, OTHER, RUN, WEATHER, call, result, said
 
