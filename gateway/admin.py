@@ -65,7 +65,7 @@ def optgroups(widget: Any, name: str, value: list[str], attr: Any = None) -> Any
     return _optgroups(widget, name, [each for each in value if not each or sound(each)], attr)
 
 
-AutocompleteMixin.optgroups = optgroups
+AutocompleteMixin.optgroups = optgroups  # type: ignore
 admin.site.admin_view = admin_view  # type: ignore[method-assign, assignment]
 admin.site.login = log_in  # type: ignore[method-assign]
 admin.site.password_change = counted_password_change(admin.site.password_change)  # type: ignore

@@ -81,7 +81,7 @@ class Conversation(models.Model):
 
 
 class Run(models.Model):
-    """One chat request, from its first turn to its end; `gateway.runs.repository` writes it and guards its transitions."""
+    """One chat request, from its first turn to its end; written by `gateway.runs.repository` alone."""
 
     class Status(models.TextChoices):
         """The last four are final."""

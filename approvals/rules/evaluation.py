@@ -16,8 +16,8 @@ from tools.schemas import schema
 EVERY_TOOL = "*"
 # CPU seconds that the conditions of one judging may take together, in whichever process judges.
 MOST_SECONDS = 0.25
-# A column beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule approves
-# in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either.
+# A column beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule
+# approves in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either.
 COLUMN = """
     (SELECT jsonb_agg(jsonb_build_array(r.id, r.name, r.effect, r.tool_name, r.agent, r.condition, r.uses_left)
             ORDER BY r.effect DESC, r.created_at, r.id)

@@ -1,8 +1,8 @@
 """A run in the hands of the process that drives it, and all that its loop does outside of itself.
 
-The loop decides; what it reads, writes, sends and waits for goes through a `RunPorts`. The one in `gateway.runs.live_ports` is the
-database, the workers and the providers; the one in `gateway.runs.replay.ports` is the record of a run that is over, so that a
-replay drives the same loop.
+The loop decides; what it reads, writes, sends and waits for goes through `RunPorts`. Those of `gateway.runs.live_ports`
+are the database, the workers and the providers; those of `gateway.runs.replay.ports` are the record of a run that is
+over, so that a replay drives the same loop.
 """
 
 import asyncio

@@ -8,10 +8,10 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.api import sse
 from tests.browser.driving import PATIENCE_MS, Visit
 from tests.hostile.upstream import Script, Steps, Upstream, running, scripted, streamed
 from tests.people import Cast, Person
+from tests.rest import sse
 from tests.stack import Stack
 
 # Until a lease has run out, the sweeper has looked, and a worker has asked again.

@@ -11,8 +11,8 @@ from uuid import UUID
 import httpx
 import pytest
 
-from tests.api import sse
 from tests.people import Cast, Person
+from tests.rest import sse
 from tests.stack import Stack
 
 NOTE = 'call: save_note {"title": "Milk", "content": "Two litres"}'

@@ -14,7 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "a\x1b[2Jb\x00c\nlevel=info\r\x85\u2028\u202ed\x7f\ud800"
 HARMLESS = r"a\x1b[2Jb\x00c\nlevel=info\r\x85\u2028\u202ed\x7f\ud800"
 # Each way to write, as a process of ours sets its log up.
-WEB = "import uvicorn; uvicorn.Config('gateway.config.asgi:application', log_level='warning').load(); name = 'uvicorn.error'"
+APPLICATION = "uvicorn.Config('gateway.config.asgi:application', log_level='warning').load()"
+WEB = f"import uvicorn; {APPLICATION}; name = 'uvicorn.error'"
 ACCESS = WEB.replace("uvicorn.error", "uvicorn.access")
 WORKER = "from gateway.config.celery import app; app.log.setup(loglevel='WARNING'); name = 'celery.task'"
 BEAT = "import os; os.environ['TOOLGATE_PROCESS'] = 'beat'; " + WORKER.replace("celery.task", "celery.beat")

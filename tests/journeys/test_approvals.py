@@ -17,9 +17,9 @@ from gateway.operations import sweeper
 from tenants.models import Membership
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
-from tests.api.sse import Event, live, parse
 from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
+from tests.rest.sse import Event, live, parse
 from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS, until
 from tools.models import Grant, ToolSetting

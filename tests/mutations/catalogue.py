@@ -69,7 +69,7 @@ MUTATIONS = (
     # --- a user -----------------------------------------------------------------------------------------------------
     Mutation(
         "members read everybody's calls",
-        ("tests/pages/test_history.py", "tests/api/test_history.py"),
+        ("tests/pages/test_history.py", "tests/rest/test_history.py"),
         "tenants/people/principal.py",
         'return self.role in {"auditor", "owner"}',
         "return True",
@@ -138,7 +138,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the gate permission is skipped",
-        ("tests/tools/test_tiers.py", "tests/api/test_tools.py"),
+        ("tests/tools/test_tiers.py", "tests/rest/test_tools.py"),
         "approvals/requests/gates.py",
         "        gates.permission,\n        denying(rules, effort),",
         "        denying(rules, effort),",

@@ -85,7 +85,8 @@ def test_a_data_directory_of_an_earlier_version_gains_a_key_and_keeps_its_secret
 
 
 def test_processes_that_start_at_once_agree_on_the_secrets(tmp_path: Path) -> None:
-    make = f"from pathlib import Path; from tenants.scope.logins import *; print(generated_secrets(Path({str(tmp_path)!r})))"
+    imports = "from pathlib import Path; from tenants.scope.logins import *"
+    make = f"{imports}; print(generated_secrets(Path({str(tmp_path)!r})))"
     started = [
         subprocess.Popen([sys.executable, "-c", make], cwd=ROOT, env=os.environ, stdout=subprocess.PIPE)
         for _ in range(8)

@@ -15,10 +15,10 @@ from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.models import ApiKey, Membership, Tenant, User
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
-from tests.api import sse
 from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast, Person
+from tests.rest import sse
 from tests.stack import Stack
 from tools.invocation import execution
 from tools.models import Grant, Note, Task, ToolSetting

@@ -58,7 +58,8 @@ CASES: dict[str, tuple[Any, Policy, str, str, str, str]] = {
         "A grant of this tenant denies send_email to the user.", DENYING_GRANT, "a grant denies it",
     ),
     "the agent's max tier": (
-        tool_gates.permission, replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)), "permission_denied",
+        tool_gates.permission, replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)),
+        "permission_denied",
         "send_email has the tier elevated, and the agent helper may use workspace at most; no grant reaches beyond "
         "that.", AGENT_TIER, "elevated is above what the agent may use, workspace",
     ),

@@ -45,7 +45,7 @@ class RecordingEnds(Exception):
 
 
 class ReplayPorts:
-    """See `gateway.runs.execution.RunPorts`; `differences` are what it found so far, `prompts` what the model was asked."""
+    """See `gateway.runs.execution.RunPorts`; `differences`: found so far, `prompts`: what the model was asked."""
 
     def __init__(self, recording: Recording, run: Row):
         self.recording = recording
@@ -125,7 +125,7 @@ class ReplayPorts:
             and self.suspensions >= turn["suspensions"]
         )
 
-    # --- gateway.runs.execution.World ----------------------------------------------------------------------------------------
+    # --- gateway.runs.execution.RunPorts ------------------------------------------------------------------------------
     @asynccontextmanager
     async def step(self, execution: RunExecution) -> AsyncIterator[ReplayUnitOfWork]:
         """No transaction; between two steps a human may decide."""

@@ -10,10 +10,10 @@ import pytest
 from django.core import signing
 
 from gateway.rest.chat import stream_tokens
-from tests.api import sse
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN
 from tests.people import Cast, Person
+from tests.rest import sse
 from tests.stack import Stack
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import openai
 import pytest
 
+from tests.compat.test_ownership import ROME, TASKS
+from tests.compat.test_responses import WEATHER, ask, kinds, shown
 from tests.hostile.upstream import Upstream, call_delta, completion, failing, streamed
 from tests.people import Cast, Person
-from tests.surfaces.test_ownership import ROME, TASKS
-from tests.surfaces.test_responses import WEATHER, ask, kinds, shown
 
 Client = Callable[[Person], openai.OpenAI]
 

@@ -10,11 +10,11 @@ import pytest
 
 from gateway.operations import sweeper
 from gateway.runs.prompting import messages as prompts
+from tests.compat.test_ownership import ROME, TASKS, WEATHER
 from tests.database import rows
 from tests.hostile.upstream import Reply, Script, Upstream, completion
 from tests.people import Cast, Person
 from tests.stack import Stack
-from tests.surfaces.test_ownership import ROME, TASKS, WEATHER
 
 MANAGED = completion("Looking.", TASKS)
 HIDDEN = [("assistant", ["list_tasks"]), ("tool", '{"ok":true,"data":{"tasks":[]}}')]

@@ -8,9 +8,9 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from pydantic import BaseModel
 
+from tests.compat.models import MOCKED
 from tests.people import Cast
 from tests.stack import Stack
-from tests.surfaces.models import MOCKED
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HI: Any = [{"role": "user", "content": "hi"}]

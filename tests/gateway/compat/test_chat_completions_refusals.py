@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.compat.chat_completions.api import SURFACE
 from gateway.runs.prompting.client_request import BadRequest
-from tests.gateway.surfaces.test_chat_completions import WEATHER, ask, calling
+from tests.gateway.compat.test_chat_completions import WEATHER, ask, calling
 
 USER = {"role": "user", "content": "hi"}
 RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "sun"}

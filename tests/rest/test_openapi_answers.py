@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.api import sse
-from tests.api.documents import assert_documented, document, named, problems_of
 from tests.approvals.api import decide, overdue
 from tests.people import Cast, Person
+from tests.rest import sse
+from tests.rest.documents import assert_documented, document, named, problems_of
 from tests.stack import Stack
 
 NOTE = 'call: save_note {"title": "Milk", "content": "Two litres"}'

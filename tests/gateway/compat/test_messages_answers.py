@@ -9,9 +9,9 @@ import pytest
 from gateway.compat.interface import Reply, StreamWriter, TurnReply
 from gateway.compat.messages.api import SURFACE
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
+from tests.gateway.compat.test_messages import parsed
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.providers.test_anthropic_recorded import CITED, FOUND, REDACTED, SEARCH, THINKING
-from tests.gateway.surfaces.test_messages import parsed
 
 ID = "0192f0e4c1d27a3b8c4d5e6f70819203"
 TOOLGATE = {"run_id": "r", "conversation_id": "c", "status": "completed", "tool_calls": [{"tool": "web_search"}]}

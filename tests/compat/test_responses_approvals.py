@@ -13,10 +13,10 @@ import psycopg
 import pytest
 
 from tenants.scope.routing import on_login
+from tests.compat.test_responses import ask, kinds, shown
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, streamed
 from tests.people import Cast, Person
-from tests.surfaces.test_responses import ask, kinds, shown
 from tests.waiting import until
 from tools.models import ToolSetting
 

@@ -8,9 +8,9 @@ import openai
 import pytest
 from pydantic import BaseModel
 
+from tests.compat.test_ownership import ROME, TASKS
 from tests.hostile.upstream import Reply, Upstream, completion
 from tests.people import Cast, Person
-from tests.surfaces.test_ownership import ROME, TASKS
 
 Client = Callable[[Person], openai.OpenAI]
 

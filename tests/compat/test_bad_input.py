@@ -10,11 +10,11 @@ import pytest
 from gateway.compat.serving import MAX_BODY_BYTES
 from gateway.models import Agent
 from tenants.scope.routing import on_login
+from tests.compat.clients import CLIENTS, WEATHER, Call, Client
 from tests.database import rows
 from tests.hostile.upstream import Upstream, call_delta, completion, streamed
 from tests.people import Cast, Person
 from tests.stack import Stack
-from tests.surfaces.clients import CLIENTS, WEATHER, Call, Client
 
 MODEL = "openai/m"
 ROME = Call("call_nobody_made", "get_weather", {"city": "Rome"})

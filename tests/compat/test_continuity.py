@@ -7,10 +7,10 @@ from typing import Any
 import httpx
 import openai
 
+from tests.compat.test_ownership import ROME, TASKS, WEATHER
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion
 from tests.people import Cast, Person
-from tests.surfaces.test_ownership import ROME, TASKS, WEATHER
 from tests.waiting import until
 
 Client = Callable[[Person], openai.OpenAI]

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-from tests.api import sse
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, scripted
 from tests.people import Cast
+from tests.rest import sse
 from tests.stack import Stack
 
 NOTE = '{"title": "Milk", "content": "Two litres"}'

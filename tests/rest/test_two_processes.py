@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import httpx
 
-from tests.api import sse
 from tests.hostile.upstream import Script, Steps, Upstream, completion, scripted, streamed
 from tests.people import Cast, Person
+from tests.rest import sse
 
 WORDS = ["One ", "two ", "three ", "four ", "five ", "six."]
 

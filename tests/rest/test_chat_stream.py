@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS
-from tests.api import sse
 from tests.hostile.upstream import ORIGIN, Upstream, completion, scripted, streamed
 from tests.people import Cast
+from tests.rest import sse
 from tests.stack import Stack
 
 PATHS: dict[str, dict[str, str]] = {"fast": {}, "django": {"Origin": ORIGIN}}

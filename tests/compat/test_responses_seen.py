@@ -10,11 +10,11 @@ import pytest
 
 from audit.canonical import sha256_hex
 from tenants.scope.routing import on_login
+from tests.compat.test_responses import ask
+from tests.compat.test_responses_approvals import MAIL, approval_of, said, status_of
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion
 from tests.people import Cast, Person
-from tests.surfaces.test_responses import ask
-from tests.surfaces.test_responses_approvals import MAIL, approval_of, said, status_of
 from tools.models import ToolSetting
 
 Client = Callable[[Person], openai.OpenAI]

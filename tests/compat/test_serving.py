@@ -13,10 +13,10 @@ import pytest
 
 from gateway.models import Agent
 from tenants.scope.routing import on_login
+from tests.compat.test_ownership import TASKS
 from tests.database import rows
 from tests.hostile.upstream import Reply, Upstream, completion, failing, streamed
 from tests.people import Cast, Person
-from tests.surfaces.test_ownership import TASKS
 from tests.waiting import until
 
 Client = Callable[[Person], openai.OpenAI]

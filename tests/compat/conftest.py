@@ -7,9 +7,9 @@ import openai
 import pytest
 from llmock.testing import LLMockServer
 
+from tests.compat.models import environment
 from tests.hostile.upstream import Upstream, running
 from tests.stack import Stack
-from tests.surfaces.models import environment
 
 if TYPE_CHECKING:
     from tests.people import Person

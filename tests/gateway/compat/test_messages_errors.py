@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.compat.messages.api import SURFACE
 from gateway.runs.prompting.client_request import BadRequest
-from tests.gateway.surfaces.test_messages import THINKING, ask, assistant, parsed, result, use, user
+from tests.gateway.compat.test_messages import THINKING, ask, assistant, parsed, result, use, user
 
 LOOKED = (user("weather?"), assistant(use("toolu_1")))
 

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from gateway.operations import sweeper
-from tests.api import sse
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN, Upstream, completion, failing, scripted
 from tests.people import Cast
+from tests.rest import sse
 from tests.stack import Stack
 
 PATHS: dict[str, dict[str, str]] = {"fast": {}, "django": {"Origin": ORIGIN}}

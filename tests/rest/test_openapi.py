@@ -17,8 +17,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from tests.api.documents import named, problems_of
 from tests.people import Cast, make_tenant
+from tests.rest.documents import named, problems_of
 from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS
 

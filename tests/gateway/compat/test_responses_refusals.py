@@ -8,7 +8,7 @@ from gateway.compat.responses.api import SURFACE
 from gateway.runs.prompting import serialization
 from gateway.runs.prompting.client_request import BadRequest
 from tenants.errors import Refused
-from tests.gateway.surfaces.test_responses import HI, OTHER, RUN, WEATHER, call, result, said
+from tests.gateway.compat.test_responses import HI, OTHER, RUN, WEATHER, call, result, said
 
 
 def refused(*items: Any, **more: Any) -> tuple[str, str | None]:

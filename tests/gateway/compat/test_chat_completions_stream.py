@@ -7,9 +7,9 @@ import pytest
 
 from gateway.compat.chat_completions.api import SURFACE
 from gateway.providers.interface import SuggestedCall
+from tests.gateway.compat.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
+from tests.gateway.compat.test_chat_completions_answers import HI, SHOWN_USAGE, events, serve, writer
 from tests.gateway.providers.fake import FakeProvider
-from tests.gateway.surfaces.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
-from tests.gateway.surfaces.test_chat_completions_answers import HI, SHOWN_USAGE, events, serve, writer
 
 
 async def test_the_sdk_reads_a_stream(fake: FakeProvider, sdk: openai.AsyncOpenAI) -> None:

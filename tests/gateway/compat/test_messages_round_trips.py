@@ -29,7 +29,7 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.providers.names import Names
-from tests.gateway.surfaces.test_messages import parsed
+from tests.gateway.compat.test_messages import parsed
 
 FEW = settings(max_examples=200, deadline=None)
 # A character that is not white space comes first, since what is blank is left out.

@@ -8,11 +8,11 @@ from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 
 from gateway.providers.demo.provider import LABEL
+from tests.compat.clients import CLIENTS, WEATHER, Client, Said
+from tests.compat.models import MOCKED, MODELS, TEXT, script
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.stack import Stack
-from tests.surfaces.clients import CLIENTS, WEATHER, Client, Said
-from tests.surfaces.models import MOCKED, MODELS, TEXT, script
 
 ROME = ("get_weather", {"city": "Rome"})
 TASKS: tuple[str, dict[str, Any]] = ("list_tasks", {})

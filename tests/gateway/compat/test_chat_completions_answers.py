@@ -11,9 +11,9 @@ from gateway.compat.chat_completions.api import SURFACE
 from gateway.compat.interface import Reply, StreamWriter
 from gateway.providers.interface import Opaque, SuggestedCall
 from gateway.runs.prompting.client_request import ClientRequest
+from tests.gateway.compat.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
+from tests.gateway.compat.test_chat_completions import WEATHER, ask
 from tests.gateway.providers.fake import FakeProvider
-from tests.gateway.surfaces.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
-from tests.gateway.surfaces.test_chat_completions import WEATHER, ask
 
 HI: Any = [{"role": "user", "content": "hi"}]
 SHOWN_USAGE = {

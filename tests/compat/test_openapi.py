@@ -10,8 +10,8 @@ import pytest
 from gateway.compat.chat_completions import api
 from gateway.compat.messages import request
 from gateway.compat.responses import api as responses
-from tests.api.documents import assert_documented, document, named, problems_of
 from tests.people import Cast, Person
+from tests.rest.documents import assert_documented, document, named, problems_of
 from tests.stack import Stack
 
 NOTE = 'call: save_note {"title": "Milk", "content": "Two litres"}'
