@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         shared = [name for name in DEAR if name in getattr(item, "fixturenames", ())]
         if shared or item.path.name == "test_history_live.py":
-            where = item.path.parent if item.path.parent.name in ("faults", "surfaces") else item.path
+            where = item.path.parent if item.path.parent.name in ("faults", "compat") else item.path
             item.add_marker(pytest.mark.xdist_group(where.relative_to(ROOT).as_posix()))
 
 

@@ -1,7 +1,8 @@
 """Serves the compatible APIs under /v1: one path through authentication, a run, and an answer, whatever the dialect.
 
 A bare ASGI callable, like `gateway.rest.chat.fast`, over the same services. 409 is never answered here, and an error
-after a managed call has run carries `x-should-retry: false`: the vendors' SDKs try again by themselves, and would act twice.
+after a managed call has run carries `x-should-retry: false`: the vendors' SDKs try again by themselves, and would act
+twice.
 """
 
 import asyncio

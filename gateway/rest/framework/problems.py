@@ -48,7 +48,7 @@ def codes() -> list[str]:
     while refusals:
         refusal = refusals.pop()
         refusals += refusal.__subclasses__()
-        if not refusal.__module__.startswith("gateway.surfaces."):
+        if not refusal.__module__.startswith("gateway.compat."):
             found.add(refusal.code)
     return sorted(found)
 
