@@ -228,8 +228,9 @@ def test_no_rule_stands_in_where_several_people_have_to_approve(stack: Stack, te
 
 
 def test_a_rule_that_cannot_be_decided_approves_nothing_and_denies(stack: Stack, tenant: Cast) -> None:
-    hopeless = {"properties": {"body": {"pattern": "^a*a*a*b$"}}, "required": ["body"]}
-    body = json.dumps({"to": "bob@example.com", "subject": "Hi", "body": "a" * 390})
+    # A look ahead is run by the engine that backtracks, which takes no text as long as this.
+    hopeless = {"properties": {"body": {"pattern": "^(?=a)a*a*a*b$"}}, "required": ["body"]}
+    body = json.dumps({"to": "bob@example.com", "subject": "Hi", "body": "a" * 400})
     make_rule(tenant, condition=hopeless)
     assert states(chat(stack, tenant.alice, f"call: send_email {body}")) == ["awaiting_approval"]
     make_rule(tenant, name="Perhaps", effect="deny", condition=hopeless)
