@@ -33,7 +33,7 @@ def document(stack: "Stack", tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python_client(document: Path) -> Iterator[ModuleType]:
     """The package that openapi-python-client makes, without a single warning."""
     folder = document.parent
-    (folder / "config.yaml").write_text("post_hooks: []\n")
+    (folder / "config.yaml").write_text("post_hooks: []\ncontent_type_overrides: {application/x-ndjson: text/plain}\n")
     options = ["--path", str(document), "--output-path", str(folder / "toolgate_client"), "--meta", "none"]
     command = [sys.executable, "-m", "openapi_python_client", "generate", *options, "--fail-on-warning"]
     made = subprocess.run([*command, "--config", str(folder / "config.yaml")], capture_output=True, text=True)

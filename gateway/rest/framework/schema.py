@@ -28,6 +28,8 @@ _HEADERS = {
     503: {"Retry-After": _RETRY_AFTER},
 }
 
+JSON_LINES = "application/x-ndjson"
+
 Responses = dict[tuple[int, str], OpenApiResponse]
 
 
@@ -70,8 +72,9 @@ class ProblemSchema(AutoSchema):
         for status, response in responses.items():
             if shown := response.get("content", {}).get(problems.CONTENT_TYPE):
                 shown["example"] = _example(int(status), response["description"])
-            if stream := response.get("content", {}).get(parsing.EVENT_STREAM):
-                _as_text(stream)
+            for kind, text in (parsing.EVENT_STREAM, "EventStream"), (JSON_LINES, "JSONLines"):
+                if stream := response.get("content", {}).get(kind):
+                    _as_text(stream, text)
         operation["responses"] = dict(sorted(responses.items()))
         return operation
 
@@ -107,14 +110,14 @@ def _example(status: int, description: str) -> dict[str, Any]:
     return problems.problem(status, code, f"{why[:1].upper()}{why[1:]}")
 
 
-def _as_text(stream: dict[str, Any]) -> None:
-    """Describe an event stream as the text that it is, and say in `x-event-schema` what its events are once read.
+def _as_text(stream: dict[str, Any], text: str) -> None:
+    """Describe a stream as the text that it is, and say in `x-event-schema` what its events are once read.
 
     Generated clients would read the whole stream as one JSON document if the events were the schema of the body.
     OpenAPI 3.2 has `itemSchema` for it, which generators do not know.
     """
     stream["x-event-schema"] = stream["schema"]
-    stream["schema"] = {"$ref": "#/components/schemas/EventStream"}
+    stream["schema"] = {"$ref": f"#/components/schemas/{text}"}
 
 
 def plain_nulls(result: dict[str, Any], generator: Any, **more: Any) -> dict[str, Any]:
