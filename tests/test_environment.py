@@ -12,9 +12,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 LOOK = """
 import json, sys
-from gateway.environment import WrongSetting
+from gateway.process.environment import WrongSetting
 try:
-    from gateway import settings
+    from gateway.config import settings
 except WrongSetting as wrong:
     sys.exit(str(wrong))
 print(json.dumps({name: getattr(settings, name) for name in sys.argv[1:]}, default=str))

@@ -12,7 +12,16 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
-ASKED = "import json; from gateway import environment, settings; print(json.dumps(sorted(environment.asked())))"
+# What the settings ask for, and what the tools that come with Toolgate declare.
+ASKED = """
+import json
+import django
+django.setup()
+from gateway.process import environment
+from tools.registry import registry
+declared = {each.name for each in registry().declared_settings()}
+print(json.dumps(sorted(environment.asked() | declared)))
+"""
 PROCESSES = ("setup", "backup", "web", "worker", "beat")
 # Not for an operator to set.
 INTERNAL = {"TOOLGATE_PROCESS"}
@@ -44,11 +53,11 @@ def passed(*names: str) -> dict[str, str]:
 
 
 def interpolated() -> set[str]:
-    return set(re.findall(r"(?<!\$)\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
+    return set(re.findall(r"(?<!\$)\$\{([A-Z0-9_]+)", (ROOT / "docker-compose.yml").read_text()))
 
 
 def offered() -> list[str]:
-    return re.findall(r"^#?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
+    return re.findall(r"^#?([A-Z0-9_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE)
 
 
 def explained() -> set[str]:
@@ -56,7 +65,7 @@ def explained() -> set[str]:
     page = (ROOT / "docs" / "operations.md").read_text()
     table = page[page.index("| name | default | |") : page.index("### E-mail")]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    return {name for cell in cells for name in re.findall(r"`([A-Z_]+)`", cell)}
+    return {name for cell in cells for name in re.findall(r"`([A-Z0-9_]+)`", cell)}
 
 
 def test_compose_passes_every_setting_of_the_code() -> None:

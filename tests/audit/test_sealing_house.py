@@ -19,7 +19,7 @@ from audit.log.leaves import leaf_hash
 from audit.log.notes import Checkpoint, Signer, Verifier, open_note
 from gateway.embedded import commands, configuration
 from tests.faults.house import House
-from tests.stack import Stack, free_port
+from tests.stack import Stack
 
 CALL = "call: list_tasks"
 # Processes are started again and again.
@@ -140,8 +140,6 @@ def test_web_and_beat_never_open_the_key(house: House, tmp_path: Path) -> None:
     (directory / "generated.json").write_bytes((_directory(house) / "generated.json").read_bytes())
     elsewhere: dict[str, Any] = {"TOOLGATE_DATA_DIR": str(directory), "TOOLGATE_LEDGER_KEY_FILE": str(pipe)}
     stack = Stack(**house.environment | elsewhere)
-    stack.port = free_port()
-    stack.url = f"http://127.0.0.1:{stack.port}"
     try:
         stack.start("web")
         stack.start("beat")

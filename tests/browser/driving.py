@@ -28,8 +28,9 @@ async def tab_to(page: Page, name: str, most: int = 40) -> None:
         await page.keyboard.press("Tab")
         focused = await page.evaluate(
             """() => {
-              const { ariaLabel, innerText } = document.activeElement;
-              return (ariaLabel || innerText || "").trim().replace(/\\s+/g, " ");
+              const heard = document.activeElement.cloneNode(true);
+              heard.querySelectorAll("[aria-hidden]").forEach((each) => each.remove());
+              return (heard.ariaLabel || heard.textContent || "").trim().replace(/\\s+/g, " ");
             }"""
         )
         if focused == name or focused.startswith(f"{name} "):

@@ -182,6 +182,8 @@ def test_what_is_damaged_or_no_backup_is_refused_and_nothing_is_written(
 
 
 def test_a_backup_made_where_the_log_is_not_kept_is_refused(house: House, tmp_path: Path) -> None:
+    assert house.stack.chat(house.people["alice"], "Save a note: something to seal").json()["status"] == "completed"
+    until_sealed(house.services.database_owner_url)
     elsewhere = house.environment | {"TOOLGATE_DATA_DIR": str(tmp_path / "web")}
     line = refused(manage(elsewhere, "backup", str(tmp_path / "x.tar")))
     assert line.endswith("run it where the worker's data directory is, and with the worker's settings")

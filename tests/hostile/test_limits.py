@@ -27,7 +27,7 @@ NOTE = json.dumps({"title": "a", "content": "b"})
 CHARGING = """
 import django, sys, uuid
 django.setup()
-from tools import ratelimit
+from tools.gates import ratelimit
 tenant, user, tool, rate = uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]), sys.argv[3], sys.argv[4]
 sys.stdin.readline()
 print(sum(ratelimit.charge(tenant_id=tenant, user_id=user, tool=tool, rate=rate).allowed for _ in range(40)))

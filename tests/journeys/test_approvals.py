@@ -151,12 +151,17 @@ def test_a_stream_ends_after_requires_action_and_goes_on_at_events(stack: Stack,
         following = live(response)
         _decide(stack, tenant.carol, _approval(last.data), "approve")
         rest = [event for event in following if not isinstance(event, str)]
-    assert [event.name for event in rest] == [
+    assert _text_as_one([event.name for event in rest]) == [
         "tool_call.running", "tool_call.settled", "message.delta", "run.completed"
     ]  # fmt: skip
     again = parse(stack.get(tenant.alice, f"/api/v1/runs/{last.data['run_id']}/events").text)
     # Text that came in pieces comes in one when it is read again.
     assert _without_text(again) == _without_text([*events, *rest])
+
+
+def _text_as_one(names: list[str]) -> list[str]:
+    """The events' names, text that came in pieces counted once."""
+    return [name for at, name in enumerate(names) if at == 0 or (name, names[at - 1]) != ("message.delta",) * 2]
 
 
 def _without_text(events: list[Event]) -> list[str]:
@@ -174,7 +179,7 @@ def test_a_stream_that_waits_goes_on_by_itself(stack: Stack, tenant: Cast) -> No
             seen.append(event.name)
             if event.name == "run.requires_action":
                 assert _decide(stack, tenant.carol, _approval(event.data), "approve").status_code == 200
-    assert seen[seen.index("run.requires_action") :] == [
+    assert _text_as_one(seen[seen.index("run.requires_action") :]) == [
         "run.requires_action", "tool_call.running", "tool_call.settled", "message.delta", "run.completed"
     ]  # fmt: skip
 

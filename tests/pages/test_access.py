@@ -98,7 +98,7 @@ def test_the_log_is_narrowed_by_reader_and_by_person(tenant: Cast) -> None:
     assert _page(tenant.dana, reader=tenant.olga.username).count("<li>") == 2
     assert _page(tenant.dana, reader=tenant.olga.username, person=tenant.alice.username).count("<li>") == 1
     assert "Nothing matches" in _page(tenant.dana, reader="nobody")
-    for query in ({"reader": "\x00"}, {"before": "x"}, {"tab": "x"}, {"person": "x" * 500}):
+    for query in ({"before": "x"}, {"tab": "x"}, {"person": "x" * 500}):
         assert _signed_in(tenant.dana).get(PATH, query).status_code == 200
 
 

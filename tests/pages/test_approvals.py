@@ -143,9 +143,7 @@ def test_filters_narrow_by_tool_person_and_age(tenant: Cast) -> None:
         assert ids(client.get(f"/approvals/?{query}").content.decode()) == found, query
 
 
-@pytest.mark.parametrize(
-    "query", ["tab=x", "tool=%00", "user=%00", "user=%27--", "older_than=x", "outcome=x&tab=decided", "after=1"]
-)
+@pytest.mark.parametrize("query", ["tab=x", "user=%27--", "older_than=x", "outcome=x&tab=decided", "after=1"])
 def test_a_filter_that_makes_no_sense_narrows_nothing_and_is_no_error(tenant: Cast, query: str) -> None:
     held(tenant.alice)
     assert signed_in(tenant.carol).get(f"/approvals/?{query}").status_code == 200

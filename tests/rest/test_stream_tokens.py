@@ -95,7 +95,7 @@ def test_nobody_is_given_a_token_for_somebody_elses_run(
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize("token", ["", "x", "a.b.c", "x" * 5000, "é", "\x00"])
+@pytest.mark.parametrize("token", ["", "x", "a.b.c", "x" * 5000, "é"])
 def test_what_is_no_token_is_refused(stack: Stack, run: str, token: str) -> None:
     _refused(_events(stack, run, token))
 

@@ -11,6 +11,7 @@ from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place
 from tests.database import rows
 from tests.people import Cast, Person
+from tools.configuration import NONE, Values
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolResult
 from tools.invocation import circuit, execution
@@ -119,6 +120,9 @@ class _Registry:
 
     def get(self, name: str) -> Tool | None:
         return self._tool if name == self._tool.name else None
+
+    def settings(self, name: str) -> Values:
+        return NONE
 
 
 @pytest.fixture

@@ -176,10 +176,10 @@ def test_what_was_said_to_approval_requests_counts_until_the_model_answers() -> 
     yes = {"type": "mcp_approval_response", "approval_request_id": f"mcpr_{RUN}", "approve": True}
     no = {"type": "mcp_approval_response", "approval_request_id": f"mcpr_{OTHER}", "approve": False, "reason": "no"}
     request = parsed(HI, said("I write."), asked, yes, no, yes)
-    assert request.approvals == {RUN: [True, ""], OTHER: [False, "no"]}
+    assert request.approvals == {RUN: [True, "", None], OTHER: [False, "no", None]}
     assert request.messages[1:] == (AssistantMessage("I write.", **OURS),)
     request = parsed(HI, said("I write."), asked, yes, said("It is sent."), no)
-    assert request.approvals == {OTHER: [False, "no"]}
+    assert request.approvals == {OTHER: [False, "no", None]}
     assert request.messages[1:] == (AssistantMessage("I write.", **OURS), AssistantMessage("It is sent.", **OURS))
 
 

@@ -6,6 +6,7 @@ from openai.lib.streaming.responses._responses import ResponseStreamState
 from openai.types.responses import Response
 from pydantic import TypeAdapter
 
+from audit.canonical import sha256_hex
 from gateway.compat.interface import Reply, TurnReply
 from gateway.compat.responses.api import SURFACE
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
@@ -120,7 +121,7 @@ def test_what_waits_for_humans_is_an_approval_request_of_a_completed_response() 
     )  # fmt: skip
     assert whole["output"][3] == {
         "id": f"mcpr_{APPROVAL.replace('-', '')}", "type": "mcp_approval_request", "server_label": "toolgate",
-        "name": "send_email", "arguments": '{"to":"x"}',
+        "name": "send_email", "arguments": '{"to":"x"}', "params_hash": sha256_hex({"to": "x"}),
     }  # fmt: skip
 
 
