@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from audit.models import ErrorCode, Status, ToolCall
+from gateway.rest.framework.fields import Recorded
 from tools.interface import Tier
 
 GATES = ("allowlist", "schema", "permission", "policy", "rate_limit", "approval", "binding", "ownership")
@@ -39,7 +40,7 @@ class Call(serializers.Serializer[Any]):
     approval_id = serializers.UUIDField(allow_null=True, help_text="The approval request that it waited for.")
 
 
-class GateAnswer(serializers.Serializer[Any]):
+class GateAnswer(Recorded):
     """What one gate said of a call: yes, or no with a code and words."""
 
     gate = serializers.ChoiceField(choices=GATES)
@@ -88,7 +89,7 @@ class TraceCall(Call):
     )
 
 
-class SideEffect(serializers.Serializer[Any]):
+class SideEffect(Recorded):
     """One thing that a call made or changed."""
 
     kind = serializers.CharField()

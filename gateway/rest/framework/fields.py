@@ -15,3 +15,11 @@ class Constant(serializers.CharField):
 
 class ProblemCode(serializers.CharField):
     """One of the codes that problems have; which there are is known once every module is imported."""
+
+
+class Recorded(serializers.Serializer[Any]):
+    """A shape that is described, and shown as it was recorded: no row, however odd, breaks a list that holds it."""
+
+    def to_representation(self, instance: Any) -> Any:
+        """What the row holds."""
+        return instance
