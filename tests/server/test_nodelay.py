@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +18,8 @@ from tests.server.wire import Wire
 
 
 async def _application(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -77,3 +80,27 @@ def test_an_inherited_socket_is_taken_for_what_it_is(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PORT", "0")
     with _as_make_up() as inherited:
         assert (inherited.family, inherited.proto) == (socket.AF_INET, socket.IPPROTO_TCP)
+
+
+def _in_two_segments(client: socket.socket) -> float:
+    """How long a request takes whose body follows its head in a segment of its own, in seconds."""
+    began = time.perf_counter()
+    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n")
+    client.sendall(b"{}")
+    answer = b""
+    while not answer.endswith(b"\r\n\r\nok"):
+        answer += client.recv(4096)
+    return time.perf_counter() - began
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="only Linux acknowledges at once when told to")
+def test_a_body_behind_its_head_is_not_waited_for_on_a_connection_that_is_kept_alive() -> None:
+    # Neither client turns Nagle's algorithm off. A delayed acknowledgement takes a hundred times as long as the rest.
+    with _serving(sockets.listen("127.0.0.1", 0)) as port:
+        fresh = []
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                fresh.append(_in_two_segments(client))
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            kept_alive = [_in_two_segments(client) for _ in range(40)][20:]
+    assert sorted(kept_alive)[10] < 10 * sorted(fresh)[10]
