@@ -130,7 +130,7 @@ async def _whole(connections_of: Pool) -> Connection:
 
 @contextmanager
 def scope(tenant_id: uuid.UUID, user_id: uuid.UUID, using: str = "default") -> Iterator[None]:
-    """A transaction inside the walls on one of Django's connections on the app's login, for the ORM in synchronous
+    """A transaction within one tenant on one of Django's connections on the app's login, for the ORM in synchronous
     code."""
     with django_transaction.atomic(using=using):
         with connections[using].cursor() as cursor:
