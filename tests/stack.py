@@ -1,6 +1,7 @@
 """A whole Toolgate for tests: a web process and a Celery worker, as `make up` starts them."""
 
 import ipaddress
+import itertools
 import os
 import random
 import signal
@@ -41,12 +42,21 @@ def somewhere_else() -> dict[str, str]:
     return {"X-Forwarded-For": str(ipaddress.IPv4Address(random.getrandbits(24) | 10 << 24))}
 
 
+# Valkey's databases that no test names.
+_brokers = itertools.cycle(range(7, 16))
+
+
 class Stack:
-    """`with Stack() as stack: httpx.post(stack.url + "/api/v1/chat", …)`; `environment` is added to the processes'."""
+    """`with Stack() as stack: httpx.post(stack.url + "/api/v1/chat", …)`; `environment` is added to the processes'.
+
+    A stack of other settings has a broker of its own: a worker without its providers would fail its runs.
+    """
 
     def __init__(self, **environment: str):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        if environment and "REDIS_URL" not in environment:
+            environment["REDIS_URL"] = f"{os.environ['REDIS_URL'].rpartition('/')[0]}/{next(_brokers)}"
         self.environment = environment
         self.logs = Path(tempfile.mkdtemp(prefix="toolgate-stack-"))
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
