@@ -1,8 +1,8 @@
-"""`python -m bench.sdk`: one client on one connection, as the official openai SDK and as raw segments.
+"""`python -m bench.sdk`: one client on one connection, as the official SDKs and as raw segments.
 
-Reads a Plan as JSON from standard input, and writes the median milliseconds of a request by way of asking: the SDK,
-synchronous and asynchronous, on a connection that it keeps and on a new one each time; and raw sockets that send head
-and body in one segment, or in two.
+Reads a Plan as JSON from standard input, and writes the median milliseconds of a request by way of asking: the openai
+SDK, synchronous and asynchronous, and the anthropic SDK, on a connection that it keeps and on a new one each time; and
+raw sockets that send head and body in one segment, or in two.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 
+import anthropic
 import httpx
 import openai
 import orjson
@@ -66,6 +67,18 @@ async def _sdk_async(plan: Plan, *, kept: bool) -> float:
     return 1000 * statistics.median(taken[1:])
 
 
+def _anthropic(plan: Plan, *, kept: bool) -> float:
+    limits = httpx.Limits(max_keepalive_connections=1 if kept else 0)
+    with anthropic.Anthropic(
+        base_url=f"http://127.0.0.1:{plan.port}", api_key=plan.key, http_client=httpx.Client(limits=limits)
+    ) as client:
+        said = [{"role": "user", "content": "What is on my list?"}]
+        return _median(
+            lambda: client.messages.create(model=plan.model, messages=said, max_tokens=1000),  # type: ignore
+            plan.times,
+        )
+
+
 def _connect(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port))
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -104,6 +117,7 @@ def run(plan: Plan) -> dict[str, dict[str, float]]:
     ways: dict[str, Callable[[bool], float]] = {
         "openai SDK": lambda kept: _sdk(plan, kept=kept),
         "openai SDK, async": lambda kept: asyncio.run(_sdk_async(plan, kept=kept)),
+        "anthropic SDK": lambda kept: _anthropic(plan, kept=kept),
         "one segment": lambda kept: _segments(plan, kept=kept, two=False),
         "head and body apart": lambda kept: _segments(plan, kept=kept, two=True),
     }
