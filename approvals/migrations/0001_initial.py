@@ -9,6 +9,7 @@ from django.db import migrations, models
 
 import audit.identifiers
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -297,27 +298,9 @@ class Migration(migrations.Migration):
             ALTER TABLE approval_requests ADD CONSTRAINT approval_requests_status
                 CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled'));
             ALTER TABLE approval_requests ALTER COLUMN context SET DEFAULT '[]';
-
-            -- Decided never changes, whoever asks: only that the run has taken note of it is written, once, and what the
-            -- conversation led up to may be erased.
-            CREATE FUNCTION approval_requests_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-            DECLARE
-                before jsonb := to_jsonb(OLD);
-                after jsonb := to_jsonb(NEW);
-            BEGIN
-                IF OLD.used_at IS NULL THEN
-                    before := before - 'used_at';
-                    after := after - 'used_at';
-                END IF;
-                IF after -> 'context' = '[]' THEN
-                    before := before - 'context';
-                    after := after - 'context';
-                END IF;
-                IF before IS DISTINCT FROM after THEN
-                    RAISE EXCEPTION 'approval request % is decided', OLD.id USING ERRCODE = 'integrity_constraint_violation';
-                END IF;
-                RETURN NEW;
-            END $$;
+            """,
+            functions("approvals/requests", "approval_requests_guard"),
+            """
             CREATE TRIGGER guard BEFORE UPDATE ON approval_requests FOR EACH ROW
                 WHEN (OLD.status <> 'pending') EXECUTE FUNCTION approval_requests_guard();
             CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON approval_decisions

@@ -2,6 +2,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -47,23 +48,13 @@ class Migration(migrations.Migration):
                 WHERE e.request_id = r.id AND e.edit IS NOT NULL);
             ALTER TABLE approval_requests ENABLE TRIGGER guard;
             ALTER TABLE approval_decisions ENABLE TRIGGER guard;
-
-            -- Those of the given users who may decide about the tenant's requests now. Until the transaction ends, nobody
-            -- demotes, removes or deactivates them; a change that is under way is waited for.
-            CREATE FUNCTION lock_deciders(tenant uuid, given uuid[], roles text[]) RETURNS SETOF uuid
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT m.user_id FROM memberships m JOIN users u ON u.id = m.user_id
-                WHERE m.tenant_id = tenant AND tenant = nullif(current_setting('toolgate.tenant', true), '')::uuid
-                    AND m.user_id = ANY(given) AND m.role = ANY(roles) AND u.is_active
-                ORDER BY m.user_id FOR SHARE OF m, u
-            $$;
-            REVOKE EXECUTE ON FUNCTION lock_deciders FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION lock_deciders TO toolgate_app;
-
+            """,
+            functions("approvals/requests", "lock_deciders"),
+            """
             -- Erasure keeps whether a decision counted.
             GRANT SELECT (revision, approved_by) ON approval_requests TO toolgate_system;
             GRANT SELECT (revision, user_id) ON approval_decisions TO toolgate_system;
-            """
+            """,
         ),
         migrations.AddConstraint(
             "approvaldecision",

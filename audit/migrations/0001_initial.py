@@ -5,6 +5,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -170,68 +171,25 @@ class Migration(migrations.Migration):
             CREATE INDEX tool_calls_run ON tool_calls (run_id, turn, position);
             CREATE INDEX tool_calls_conversation ON tool_calls (tenant_id, conversation_id, id);
             CREATE INDEX tool_calls_open ON tool_calls (status, lease_until) WHERE status IN ('queued', 'claimed', 'running');
-
-            -- Final never changes, whoever asks: not a bug, not the sweeper, not the owner by mistake. What may happen to
-            -- a final row is that its payload is erased.
-            CREATE FUNCTION tool_calls_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-            DECLARE
-                payload text[] := ARRAY['input', 'input_raw', 'output', 'error_message', 'error_field', 'params_hash',
-                                        'output_hash', 'row_key'];
-                before jsonb := to_jsonb(OLD);
-                after jsonb := to_jsonb(NEW);
-                name text;
-            BEGIN
-                FOREACH name IN ARRAY payload LOOP
-                    IF after -> name = 'null' THEN
-                        before := before - name;
-                        after := after - name;
-                    END IF;
-                END LOOP;
-                IF NEW.display = '' THEN
-                    before := before - 'display';
-                    after := after - 'display';
-                END IF;
-                IF before IS DISTINCT FROM after THEN
-                    RAISE EXCEPTION 'tool call % is final', OLD.id USING ERRCODE = 'integrity_constraint_violation';
-                END IF;
-                RETURN NEW;
-            END $$;
+            """,
+            functions("audit/calls", "tool_calls_guard"),
+            """
             CREATE TRIGGER guard BEFORE UPDATE ON tool_calls FOR EACH ROW
                 WHEN (OLD.status IN ('success', 'error')) EXECUTE FUNCTION tool_calls_guard();
 
-            -- The month's partition and the `ahead` next ones, each walled like its parent and granted to nobody.
-            CREATE FUNCTION make_tool_call_partitions(ahead integer) RETURNS integer
-                LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-            DECLARE
-                month timestamptz; name text; low uuid; high uuid; made integer := 0;
-            BEGIN
-                FOR i IN 0..ahead LOOP
-                    month := date_trunc('month', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' + make_interval(months => i);
-                    name := 'tool_calls_' || to_char(month AT TIME ZONE 'UTC', 'YYYY_MM');
-                    CONTINUE WHEN to_regclass(name) IS NOT NULL;
-                    low := uuid_v7_floor(month);
-                    high := uuid_v7_floor(month + make_interval(months => 1));
-                    EXECUTE format('CREATE TABLE %I PARTITION OF tool_calls FOR VALUES FROM (%L) TO (%L)', name, low, high);
-                    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
-                    EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
-                    EXECUTE format('CREATE POLICY app ON %I TO toolgate_app USING (tenant_id = '
-                        '(SELECT nullif(current_setting(''toolgate.tenant'', true), '''')::uuid))', name);
-                    made := made + 1;
-                END LOOP;
-                RETURN made;
-            END $$;
-            CREATE FUNCTION uuid_v7_floor(moment timestamptz) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
-                SELECT (lpad(to_hex((extract(epoch FROM moment) * 1000)::bigint), 12, '0') || '00000000000000000000')::uuid
-            $$;
             CREATE TABLE tool_calls_default PARTITION OF tool_calls DEFAULT;
             """,
             rls.wall("tool_calls"),
             rls.wall("tool_calls_default"),
-            """
-            SELECT make_tool_call_partitions(3);
-            REVOKE EXECUTE ON FUNCTION make_tool_call_partitions FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION make_tool_call_partitions TO toolgate_system;
-            """,
+            functions(
+                "audit/calls",
+                "uuid_v7_floor",
+                "tool_call_month_name",
+                "tool_call_month_floor",
+                "make_tool_call_month",
+                "make_tool_call_partitions",
+            ),
+            "SELECT make_tool_call_partitions(3);",
             rls.grant("tool_calls", app="SELECT, INSERT, UPDATE", operator="SELECT"),
             rls.grant(
                 "tool_calls",
@@ -272,25 +230,13 @@ class Migration(migrations.Migration):
             -- The transaction that wrote the entry: what is older than every open one is complete, and can be sealed.
             ALTER TABLE ledger_entries ADD COLUMN xact xid8 NOT NULL DEFAULT pg_current_xact_id();
             ALTER TABLE ledger_entries ALTER COLUMN created_at SET DEFAULT now();
-
-            CREATE FUNCTION ledger_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN
-                RAISE EXCEPTION 'the ledger is append-only' USING ERRCODE = 'insufficient_privilege';
-            END $$;
+            """,
+            functions("audit/log", "ledger_is_append_only"),
+            """
             CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ledger_entries
                 FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
-
-            -- Keeps the leases of the calls that a worker is at, of whatever tenants; answers which it still holds.
-            CREATE FUNCTION renew_call_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                UPDATE tool_calls c SET lease_until = now() + make_interval(secs => seconds)
-                FROM unnest(ids, fences) AS held (id, fence)
-                WHERE c.id = held.id AND c.fence = held.fence AND c.status IN ('claimed', 'running')
-                RETURNING c.id
-            $$;
-            REVOKE EXECUTE ON FUNCTION renew_call_leases FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION renew_call_leases TO toolgate_app;
             """,
+            functions("audit/calls", "renew_call_leases"),
             rls.wall("ledger_entries"),
             rls.grant("ledger_entries", app="SELECT, INSERT", system="SELECT", operator="SELECT"),
             rls.grant("SEQUENCE ledger_entries_seq_seq", app="USAGE"),

@@ -3,6 +3,7 @@
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -31,45 +32,5 @@ class Migration(migrations.Migration):
             name="resumed_decision",
             field=models.JSONField(help_text="Each gate's answer when it went on after an approval.", null=True),
         ),
-        rls.operation(
-            """
-            -- What an approver made of the arguments is payload, and may be erased with the rest of it.
-            CREATE OR REPLACE FUNCTION tool_calls_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-            DECLARE
-                payload text[] := ARRAY['input', 'input_raw', 'output', 'error_message', 'error_field', 'params_hash',
-                                        'output_hash', 'row_key', 'approved_input', 'approved_params_hash'];
-                before jsonb := to_jsonb(OLD);
-                after jsonb := to_jsonb(NEW);
-                name text;
-            BEGIN
-                FOREACH name IN ARRAY payload LOOP
-                    IF after -> name = 'null' THEN
-                        before := before - name;
-                        after := after - name;
-                    END IF;
-                END LOOP;
-                IF NEW.display = '' THEN
-                    before := before - 'display';
-                    after := after - 'display';
-                END IF;
-                IF before IS DISTINCT FROM after THEN
-                    RAISE EXCEPTION 'tool call % is final', OLD.id USING ERRCODE = 'integrity_constraint_violation';
-                END IF;
-                RETURN NEW;
-            END $$;
-
-            -- A row that its own worker's transaction holds locked needs no renewal, and must not keep others from theirs.
-            CREATE OR REPLACE FUNCTION renew_call_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                WITH held AS (
-                    SELECT r.id, r.fence FROM tool_calls r JOIN unnest(ids, fences) AS held (id, fence) USING (id, fence)
-                    WHERE r.status IN ('claimed', 'running')), free AS (
-                    SELECT r.id FROM tool_calls r JOIN held USING (id, fence)
-                    WHERE r.status IN ('claimed', 'running') FOR UPDATE OF r SKIP LOCKED), renewed AS (
-                    UPDATE tool_calls r SET lease_until = now() + make_interval(secs => seconds)
-                    FROM free WHERE r.id = free.id RETURNING r.id)
-                SELECT id FROM held
-            $$;
-            """
-        ),
+        rls.operation(functions("audit/calls", "tool_calls_guard", "renew_call_leases")),
     ]

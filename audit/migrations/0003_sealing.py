@@ -5,6 +5,7 @@ from django.db import migrations, models
 
 import audit.identifiers
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -319,17 +320,9 @@ class Migration(migrations.Migration):
             DROP TRIGGER append_only ON ledger_entries;
             CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON ledger_entries
                 FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
-            CREATE FUNCTION ledger_entry_is_sealed_once() RETURNS trigger LANGUAGE plpgsql AS $$
-            DECLARE
-                expected ledger_entries := OLD;
-            BEGIN
-                expected.leaf_index := NEW.leaf_index;
-                expected.tenant_index := NEW.tenant_index;
-                IF OLD.leaf_index IS NOT NULL OR NEW IS DISTINCT FROM expected THEN
-                    RAISE EXCEPTION 'the ledger is append-only' USING ERRCODE = 'insufficient_privilege';
-                END IF;
-                RETURN NEW;
-            END $$;
+            """,
+            functions("audit/log", "ledger_entry_is_sealed_once"),
+            """
             CREATE TRIGGER sealed_once BEFORE UPDATE ON ledger_entries
                 FOR EACH ROW EXECUTE FUNCTION ledger_entry_is_sealed_once();
             CREATE TRIGGER append_only BEFORE DELETE OR TRUNCATE ON ledger_checkpoints
@@ -338,30 +331,10 @@ class Migration(migrations.Migration):
                 CHECK (call_id IS NOT NULL OR kind IN ('dropped', 'read'));
             ALTER TABLE ledger_entries ADD CONSTRAINT ledger_entries_places
                 CHECK ((leaf_index IS NULL) = (tenant_index IS NULL));
-
-            -- The answers of the gates without their words, which may quote the arguments.
-            CREATE FUNCTION bare_answers(answers jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-                SELECT CASE WHEN jsonb_typeof(answers) = 'array' THEN (
-                    SELECT coalesce(jsonb_agg(answer - ARRAY['model', 'user', 'log', 'field'] ORDER BY place), '[]')
-                    FROM jsonb_array_elements(answers) WITH ORDINALITY AS of (answer, place)) ELSE answers END
-            $$;
-            -- What erasure leaves of a call: who, when, which tool, what came of it. The one place that says so.
-            CREATE FUNCTION erased_call(call jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-                SELECT call
-                    || '{"input": null, "input_raw": null, "output": null, "display": "", "error_message": null,
-                         "error_field": null, "params_hash": null, "output_hash": null, "approved_input": null,
-                         "approved_params_hash": null, "row_key": null}'
-                    || jsonb_build_object('decision', bare_answers(call -> 'decision'),
-                                          'resumed_decision', bare_answers(call -> 'resumed_decision'))
-            $$;
-            CREATE OR REPLACE FUNCTION tool_calls_guard() RETURNS trigger LANGUAGE plpgsql AS $$
-            BEGIN
-                IF to_jsonb(NEW) IS DISTINCT FROM erased_call(to_jsonb(OLD)) AND NEW IS DISTINCT FROM OLD THEN
-                    RAISE EXCEPTION 'tool call % is final', OLD.id USING ERRCODE = 'integrity_constraint_violation';
-                END IF;
-                RETURN NEW;
-            END $$;
-
+            """,
+            functions("audit/retention", "bare_answers", "erased_call"),
+            functions("audit/calls", "tool_calls_guard"),
+            """
             -- The log, its heads and its keys are no tenant's: hashes of all, which say nothing about any.
             ALTER TABLE ledger_tiles ENABLE ROW LEVEL SECURITY;
             ALTER TABLE ledger_checkpoints ENABLE ROW LEVEL SECURITY;

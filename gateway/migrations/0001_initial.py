@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -359,29 +360,7 @@ class Migration(migrations.Migration):
                 system="SELECT (id, tenant_id, user_id, status, fence, lease_until, idempotency_key,"
                 " created_at), UPDATE (idempotency_key)",
             ),
-            """
-            -- Keeps the leases of the runs that a process drives, of whatever tenants; answers which it still holds.
-            CREATE FUNCTION renew_run_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                UPDATE runs r SET lease_until = now() + make_interval(secs => seconds)
-                FROM unnest(ids, fences) AS held (id, fence)
-                WHERE r.id = held.id AND r.fence = held.fence AND r.status = 'in_progress'
-                RETURNING r.id
-            $$;
-            REVOKE EXECUTE ON FUNCTION renew_run_leases FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION renew_run_leases TO toolgate_app;
-
-            -- A mark for each run, which changes when the run or one of its calls does: the one query that a process
-            -- asks every 2 s about all the runs it waits for, in case a hint was lost.
-            CREATE FUNCTION run_marks(ids uuid[]) RETURNS TABLE (id uuid, mark text)
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT r.id, concat_ws(' ', r.status, r.fence, r.turns, (
-                    SELECT string_agg(left(c.status, 2), '' ORDER BY c.id) FROM tool_calls c WHERE c.run_id = r.id))
-                FROM runs r WHERE r.id = ANY (ids)
-            $$;
-            REVOKE EXECUTE ON FUNCTION run_marks FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION run_marks TO toolgate_app;
-            """,
+            functions("gateway/runs", "renew_run_leases", "run_marks"),
             rls.grant(
                 "django_session",
                 app="SELECT, INSERT, UPDATE, DELETE",

@@ -3,6 +3,7 @@
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -42,20 +43,5 @@ class Migration(migrations.Migration):
             name="suspensions",
             field=models.IntegerField(db_default=0, help_text="How often the run waited for a human in this turn."),
         ),
-        rls.operation(
-            """
-            -- A row that somebody holds locked for a moment must not keep the other runs from their renewal.
-            CREATE OR REPLACE FUNCTION renew_run_leases(ids uuid[], fences integer[], seconds integer) RETURNS SETOF uuid
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                WITH held AS (
-                    SELECT r.id, r.fence FROM runs r JOIN unnest(ids, fences) AS held (id, fence) USING (id, fence)
-                    WHERE r.status = 'in_progress'), free AS (
-                    SELECT r.id FROM runs r JOIN held USING (id, fence)
-                    WHERE r.status = 'in_progress' FOR UPDATE OF r SKIP LOCKED), renewed AS (
-                    UPDATE runs r SET lease_until = now() + make_interval(secs => seconds)
-                    FROM free WHERE r.id = free.id RETURNING r.id)
-                SELECT id FROM held
-            $$;
-            """
-        ),
+        rls.operation(functions("gateway/runs", "renew_run_leases")),
     ]

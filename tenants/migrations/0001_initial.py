@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 from tenants.scope import rls
+from tenants.scope.sql_files import functions
 
 
 class Migration(migrations.Migration):
@@ -233,45 +234,14 @@ class Migration(migrations.Migration):
             rls.grant("api_keys", app="SELECT, INSERT, UPDATE", operator="SELECT, INSERT, UPDATE, DELETE"),
         ),
         rls.operation(
-            """
-            -- What must be read before a tenant is known. Each answers about one key or one person only.
-            CREATE FUNCTION authenticate_key(given bytea)
-                RETURNS TABLE (key_id uuid, tenant_id uuid, tenant_slug text, user_id uuid, username text, role text,
-                               scopes text[], last_used_at timestamptz)
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT k.id, k.tenant_id, t.slug, k.user_id, u.username, m.role, k.scopes, k.last_used_at
-                FROM api_keys k
-                JOIN memberships m ON m.tenant_id = k.tenant_id AND m.user_id = k.user_id
-                JOIN users u ON u.id = k.user_id AND u.is_active
-                JOIN tenants t ON t.id = k.tenant_id
-                WHERE k.key_hash = given AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-            $$;
-            CREATE FUNCTION record_key_use(given uuid) RETURNS void
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                UPDATE api_keys SET last_used_at = now() WHERE id = given
-            $$;
-            CREATE FUNCTION find_login(given text) RETURNS SETOF users
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT * FROM users WHERE username = given
-            $$;
-            CREATE FUNCTION load_user(given uuid) RETURNS SETOF users
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT * FROM users WHERE id = given
-            $$;
-            CREATE FUNCTION record_login(given uuid) RETURNS void
-                LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                UPDATE users SET last_login = now() WHERE id = given
-            $$;
-            CREATE FUNCTION memberships_of(given uuid)
-                RETURNS TABLE (tenant_id uuid, slug text, name text, role text)
-                LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-                SELECT m.tenant_id, t.slug, t.name, m.role FROM memberships m JOIN tenants t ON t.id = m.tenant_id
-                WHERE m.user_id = given ORDER BY m.created_at, t.slug
-            $$;
-            REVOKE EXECUTE ON FUNCTION authenticate_key, record_key_use, find_login, load_user, record_login, memberships_of
-                FROM PUBLIC;
-            GRANT EXECUTE ON FUNCTION authenticate_key, record_key_use, find_login, load_user, record_login, memberships_of
-                TO toolgate_app, toolgate_operator;
-            """
+            functions(
+                "tenants/login",
+                "authenticate_key",
+                "record_key_use",
+                "find_login",
+                "load_user",
+                "record_login",
+                "memberships_of",
+            ),
         ),
     ]
