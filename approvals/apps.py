@@ -8,3 +8,7 @@ class ApprovalsConfig(AppConfig):
 
     name = "approvals"
     verbose_name = "Approvals"
+
+    def ready(self) -> None:
+        """Let the ledger know how decisions are read."""
+        from approvals.requests import decision_queries  # noqa: F401

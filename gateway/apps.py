@@ -10,5 +10,6 @@ class GatewayConfig(AppConfig):
     verbose_name = "Gateway"
 
     def ready(self) -> None:
-        """Make the OpenAPI document's own words known."""
+        """Make the OpenAPI document's own words known, and how rules read agents."""
         from gateway.rest.framework import openapi  # noqa: F401
+        from gateway.runs import agents  # noqa: F401

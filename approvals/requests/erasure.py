@@ -8,12 +8,13 @@ from typing import Any
 
 from tenants.scope.transactions import Connection
 
+# Whether a decision `d` about a request `r` counted: it was about the last revision, by somebody who might decide.
+COUNTED = "d.revision = r.revision AND (r.approved_by IS NULL OR d.user_id = ANY(r.approved_by))"
 # The decisions first: the request's hash says whether it has been erased.
-_DECISIONS = """
+_DECISIONS = f"""
     UPDATE approval_decisions d SET reason = '', edit = NULL,
-        params_hash = CASE WHEN d.revision = r.revision AND (r.approved_by IS NULL OR d.user_id = ANY(r.approved_by))
-            THEN '' ELSE d.id::text END
-    FROM approval_requests r WHERE r.id = d.request_id AND {of_calls} AND r.params_hash <> ''"""
+        params_hash = CASE WHEN {COUNTED} THEN '' ELSE d.id::text END
+    FROM approval_requests r WHERE r.id = d.request_id AND {{of_calls}} AND r.params_hash <> ''"""
 _REQUESTS = """
     UPDATE approval_requests r SET context = '[]', why = '', params_hash = ''
     WHERE {of_calls} AND r.params_hash <> ''"""

@@ -64,7 +64,7 @@ def check(tenant_id: uuid.UUID, owner_id: uuid.UUID, wanted: NewRule) -> tuple[A
         raise InvalidRule("A rule approves nothing of its owner's: somebody else has to make this one.", "user")
     if wanted.role and wanted.role not in Role.values:
         raise InvalidRule(f"role must be one of {', '.join(Role.values)}.", "role")
-    if wanted.agent and not agents.exists(tenant_id, wanted.agent):
+    if wanted.agent and not agents.queries().exists(tenant_id, wanted.agent):
         raise InvalidRule(f"The tenant has no agent {wanted.agent[:100]!r}.", "agent")
     if wanted.condition is not None:
         parameters = tool.parameters if tool else None

@@ -146,7 +146,7 @@ def _calls(rule: ApprovalRule, since: datetime) -> QuerySet[ToolCall]:
     erased = ExpressionWrapper(Q(input__isnull=True, input_raw__isnull=True), BooleanField())
     calls = calls.annotate(approval_status=Subquery(status), erased=erased)
     if rule.agent:
-        calls = calls.annotate(agent=agents.OF_CALL)
+        calls = calls.annotate(agent=agents.queries().of_call)
     columns = ("id", "tenant_id", "user_id", "tool_name", "input", "status", "decision", "created_at")
     return calls.only(*columns).order_by("-id")[: MOST_CALLS + 1]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from audit.calls import ledger
+from audit.calls import decisions, ledger
 from audit.canonical import NotCanonical
 from audit.checks import statements
 from audit.checks.findings import Finding, Summary
@@ -21,7 +21,10 @@ _CALLS = """
         resumed_decision, fence, output_bytes, queued_at, started_at, row_key,
         CASE WHEN output @> '{"truncated": true}' THEN output END AS output
     FROM tool_calls WHERE id = ANY(%s)"""
-_DECISIONS = "SELECT * FROM approval_decisions WHERE call_id = ANY(%s) ORDER BY id"
+_RECORDS = {
+    "erasures": "SELECT * FROM erasures WHERE id = ANY(%s)",
+    "history_reads": "SELECT * FROM history_reads WHERE id = ANY(%s)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,11 @@ class Facts:
         """Read them: a query a table, `query` for calls by id."""
         wanted: dict[str, list[uuid.UUID]] = defaultdict(list)
         for entry in batch:
-            if entry["record_id"] is not None and entry["kind"] in statements.TABLES:
-                wanted[statements.TABLES[entry["kind"]]].append(entry["record_id"])
-        records = {
-            (table, row["id"]): row
-            for table, ids in wanted.items()
-            for row in snapshot.all(f"SELECT * FROM {table} WHERE id = ANY(%s)", ids)
-        }
+            if entry["record_id"] is not None and entry["kind"] in statements.OF_RECORD:
+                wanted[statements.table(entry["kind"])].append(entry["record_id"])
+        known = decisions.queries()
+        by_id = _RECORDS | {known.table: known.by_id}
+        records = {(table, row["id"]): row for table, ids in wanted.items() for row in snapshot.all(by_id[table], ids)}
         calls = [entry["call_id"] for entry in batch if entry["call_id"] is not None]
         # Before version 3 an entry did not say which decision it was about; one of an erased call is about all of them.
         unsaid = [
@@ -51,18 +52,18 @@ class Facts:
             for entry in batch
             if entry["kind"] == "erased" or (entry["kind"] == "decided" and entry["record_id"] is None)
         ]
-        decisions: dict[uuid.UUID, list[Row]] = defaultdict(list)
-        for row in snapshot.all(_DECISIONS, unsaid) if unsaid else ():
-            # What erasure leaves of the hash.
-            decisions[row["call_id"]].append(row | {"counted": row["params_hash"] == ""})
-        found = {row["id"]: row | {"decisions": decisions[row["id"]]} for row in snapshot.all(query, calls)}
-        return cls(found, records, decisions)
+        decided: dict[uuid.UUID, list[Row]] = defaultdict(list)
+        for row in snapshot.all(known.of_calls, unsaid) if unsaid else ():
+            decided[row["call_id"]].append(row)
+        found = {row["id"]: row | {"decisions": decided[row["id"]]} for row in snapshot.all(query, calls)}
+        return cls(found, records, decided)
 
     def about(self, entry: Row) -> list[Row]:
         """The records that an entry may be about: the one that it names, or any decision about its call."""
         if entry["record_id"] is None:
             return self.decisions.get(entry["call_id"], [])
-        record = self.records.get((statements.TABLES.get(entry["kind"], ""), entry["record_id"]))
+        table = statements.table(entry["kind"]) if entry["kind"] in statements.OF_RECORD else ""
+        record = self.records.get((table, entry["record_id"]))
         return [] if record is None else [record]
 
 
@@ -95,8 +96,8 @@ class Entries:
                 yield of_entry(entry, "tenant", "is of another tenant than its call", "tenant_id")
                 return
         records = facts.about(entry)
-        if kind in statements.TABLES and not records:
-            yield of_entry(entry, "record", f"is about a row that is missing in {statements.TABLES[kind]}")
+        if kind in statements.OF_RECORD and not records:
+            yield of_entry(entry, "record", f"is about a row that is missing in {statements.table(kind)}")
             return
         if kind in statements.OF_CALL and call is not None and call["row_key"] is None:
             # Erased: its "erased" entry vouches for what has remained.
@@ -127,10 +128,10 @@ class Entries:
                 yield of_record("erasures", month, f"says that {month['calls']} calls went, and {missing} are missing")
 
 
-def _left(decisions: list[Row]) -> Iterator[Finding]:
-    for each in decisions:
-        if each["reason"] or each["edit"] is not None or each["params_hash"] not in ("", str(each["id"])):
-            yield of_record("approval_decisions", each, "is of an erased call, and still has what was to go")
+def _left(decided: list[Row]) -> Iterator[Finding]:
+    for each in decided:
+        if each["unerased"]:
+            yield of_record(statements.table("decided"), each, "is of an erased call, and still has what was to go")
 
 
 def leaf_of(entry: Row) -> bytes | None:
@@ -156,9 +157,8 @@ def _columns(entry: Row) -> tuple[str, ...]:
 
 def _about(entry: Row) -> str:
     """What an entry that does not fit is about; a commitment tells that something was changed, not what."""
-    table = statements.TABLES.get(entry["kind"])
-    if table is not None:
-        return f"row {entry['record_id']} of {table}"
+    if entry["kind"] in statements.OF_RECORD:
+        return f"row {entry['record_id']} of {statements.table(entry['kind'])}"
     return f"its call: one of {', '.join(_columns(entry))}, or row_key, is another"
 
 
@@ -171,6 +171,6 @@ def of_entry(entry: Row, rule: str, how: str, *columns: str, severity: str = "er
 
 def of_record(table: str, row: Row, how: str) -> Finding:
     """A finding about a decision, an erasure or a reading."""
-    call_id: Any = row["call_id"] if table == "approval_decisions" else None
+    call_id: Any = row["call_id"] if table == statements.table("decided") else None
     text = f"row {row['id']} of {table} {how}"
     return Finding("record", text, table=table, tenant_id=row["tenant_id"], call_id=call_id, record_id=row["id"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from audit.calls import ledger
+from audit.calls import decisions, ledger
 from audit.canonical import NotCanonical, canonical
 from audit.models import LedgerEntry, ToolCall
 
@@ -15,8 +15,8 @@ Kind = LedgerEntry.Kind
 
 # Kinds whose commitments are made with the call's own key, and go with it.
 OF_CALL = frozenset({Kind.PROPOSED.value, Kind.DECIDED.value, Kind.SETTLED.value})
-# Kinds that need a row of another table: approval_decisions, erasures or history_reads.
-TABLES = {"decided": "approval_decisions", "erased": "erasures", "dropped": "erasures", "read": "history_reads"}
+# Kinds that need a row of another table.
+OF_RECORD = frozenset(Kind.values) - {Kind.PROPOSED.value, Kind.SETTLED.value}
 
 _THROUGH = {
     "params_hash": ("params_hash", "input"),
@@ -48,13 +48,20 @@ class Statement:
             return False
 
 
+def table(kind: str) -> str:
+    """The table that an entry's record is in, for a kind of OF_RECORD."""
+    if kind == Kind.DECIDED:
+        return decisions.queries().table
+    return "history_reads" if kind == Kind.READ else "erasures"
+
+
 def made_again(entry: Row, call: Row | None, record: Row | None) -> Statement | None:
     """The statement of an entry from its call and its record; None where one of them, or its key, has gone.
 
     Raises ValueError when the rows cannot be what such an entry was about.
     """
     kind, version = entry["kind"], entry["version"]
-    if (kind not in ("dropped", "read") and call is None) or (kind in TABLES and record is None):
+    if (kind not in ("dropped", "read") and call is None) or (kind in OF_RECORD and record is None):
         return None
     source = call if kind in OF_CALL else record
     if source is None or source["row_key"] is None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from audit.calls import decisions
 from audit.checks import callcheck, statements
 from audit.checks.entrycheck import Entries, Facts, leaf_of, of_entry, of_record
 from audit.checks.findings import Finding, Summary
@@ -38,16 +39,16 @@ _ENTRIES_OF_CALLS = """
     SELECT call_id, seq, kind, leaf_index, created_at FROM ledger_entries
     WHERE tenant_id = ANY(%s) AND call_id = ANY(%s)"""
 # Before version 3 an entry named its call alone; which decision it is of, its commitment tells.
+_UNENTERED_DECISIONS = """
+    SELECT d.id, d.tenant_id, d.call_id, own.entered, own.due
+    FROM (SELECT *, count(*) OVER (PARTITION BY tenant_id, call_id) AS among FROM ({everything}) made) d, LATERAL (
+        SELECT CASE WHEN bool_or(e.record_id IS NULL) THEN count(*)
+                ELSE count(*) FILTER (WHERE e.record_id = d.id) END AS entered,
+            CASE WHEN bool_or(e.record_id IS NULL) THEN d.among ELSE 1 END AS due
+        FROM ledger_entries e
+        WHERE e.tenant_id = d.tenant_id AND e.call_id = d.call_id AND e.kind = 'decided') own
+    WHERE own.entered <> own.due"""
 _UNENTERED = {
-    "approval_decisions": """
-        SELECT d.id, d.tenant_id, d.call_id, own.entered, own.due
-        FROM (SELECT *, count(*) OVER (PARTITION BY tenant_id, call_id) AS among FROM approval_decisions) d, LATERAL (
-            SELECT CASE WHEN bool_or(e.record_id IS NULL) THEN count(*)
-                    ELSE count(*) FILTER (WHERE e.record_id = d.id) END AS entered,
-                CASE WHEN bool_or(e.record_id IS NULL) THEN d.among ELSE 1 END AS due
-            FROM ledger_entries e
-            WHERE e.tenant_id = d.tenant_id AND e.call_id = d.call_id AND e.kind = 'decided') own
-        WHERE own.entered <> own.due""",
     "erasures": """
         SELECT r.id, r.tenant_id, count(e.seq) AS entered, CASE r.scope WHEN 'month' THEN 1 ELSE r.calls END AS due
         FROM erasures r LEFT JOIN ledger_entries e ON e.record_id = r.id AND e.kind IN ('erased', 'dropped')
@@ -151,7 +152,9 @@ class Verification:
 
     def _records(self, snapshot: Snapshot) -> Iterator[Finding]:
         """Decisions, erasures and readings that no entry is about, or too many."""
-        for table, query in _UNENTERED.items():
+        known = decisions.queries()
+        unentered = {known.table: _UNENTERED_DECISIONS.format(everything=known.everything)} | _UNENTERED
+        for table, query in unentered.items():
             for row in snapshot.rows(query):
                 yield of_record(table, row, f"has {row['entered']} entries, not {row['due']}")
 

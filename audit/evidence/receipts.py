@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import connections, router
 
+from audit.calls import decisions
 from audit.canonical import canonical
 from audit.checks import statements
 from audit.evidence import proofs
@@ -19,15 +20,12 @@ from tenants.scope import jsonb
 Row = dict[str, Any]
 
 _JSONB = 3802
-_DECISIONS = """
-    SELECT d.*, u.username FROM approval_decisions d LEFT JOIN users u ON u.id = d.user_id
-    WHERE d.tenant_id = %s AND d.call_id = %s ORDER BY d.id"""
 
 
 def of_call(call: ToolCall) -> Row:
     """The receipt of a call that the caller may see, on the current login."""
     entries = [vars(entry) for entry in LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id)]
-    decisions = _decisions(call) if call.approval_id else []
+    decided = _decisions(call) if call.approval_id else []
     erased = _erasure(entries) if call.row_key is None else None
     return {
         "call_id": call.id,
@@ -39,8 +37,8 @@ def of_call(call: ToolCall) -> Row:
         "side_effects": call.side_effects,
         "decision": call.decision,
         "resumed_decision": call.resumed_decision,
-        "approval": _approval(call, decisions),
-        "entries": [_entry(entry, call, decisions) for entry in entries],
+        "approval": _approval(call, decided),
+        "entries": [_entry(entry, call, decided) for entry in entries],
         "sealed": bool(entries) and all(entry["leaf_index"] is not None for entry in entries),
         "inclusion_proof": _proof(entries),
         "commitment_key": None if call.row_key is None else bytes(call.row_key).hex(),
@@ -50,7 +48,7 @@ def of_call(call: ToolCall) -> Row:
 
 def _decisions(call: ToolCall) -> list[Row]:
     with connections[router.db_for_read(ToolCall)].cursor() as cursor:
-        cursor.execute(_DECISIONS, [call.tenant_id, call.id])
+        cursor.execute(decisions.queries().with_usernames, [call.tenant_id, call.id])
         columns = cursor.description
         return [
             {
@@ -61,11 +59,11 @@ def _decisions(call: ToolCall) -> list[Row]:
         ]
 
 
-def _approval(call: ToolCall, decisions: list[Row]) -> Row | None:
+def _approval(call: ToolCall, decided: list[Row]) -> Row | None:
     if call.approval_id is None:
         return None
     told = ("user_id", "username", "verdict", "reason", "via", "created_at")
-    return {"id": call.approval_id, "decisions": [{name: each[name] for name in told} for each in decisions]}
+    return {"id": call.approval_id, "decisions": [{name: each[name] for name in told} for each in decided]}
 
 
 def _erasure(entries: list[Row]) -> Row:
@@ -82,13 +80,13 @@ def _erasure(entries: list[Row]) -> Row:
     }
 
 
-def _entry(entry: Row, call: ToolCall, decisions: list[Row]) -> Row:
+def _entry(entry: Row, call: ToolCall, decided: list[Row]) -> Row:
     told = ("seq", "kind", "version", "record_id", "created_at", "leaf_index")
     return {
         **{name: entry[name] for name in told},
         "commitment": bytes(entry["commitment"]).hex(),
         "leaf": leaf_text(entry),
-        "statement": _statement(entry, call, decisions),
+        "statement": _statement(entry, call, decided),
     }
 
 
@@ -97,12 +95,12 @@ def leaf_text(entry: Row) -> str | None:
     return None if entry["leaf_index"] is None else canonical(leaves.leaf(entry)).decode()
 
 
-def _statement(entry: Row, call: ToolCall, decisions: list[Row]) -> str | None:
+def _statement(entry: Row, call: ToolCall, decided: list[Row]) -> str | None:
     """The exact text that the entry commits to; None when it was erased, or the rows do not say it any more."""
     if call.row_key is None or entry["kind"] not in statements.OF_CALL:
         return None
     values = vars(call)
-    for record in decisions if entry["kind"] == "decided" else [{}]:
+    for record in decided if entry["kind"] == "decided" else [{}]:
         if entry["record_id"] not in (None, record.get("id", uuid.UUID(int=0))):
             continue
         try:

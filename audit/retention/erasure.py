@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from audit.calls import ledger
+from audit.calls import decisions, ledger
 from audit.identifiers import uuid7
 from audit.models import Erasure
 from tenants.scope.transactions import Connection
@@ -43,10 +43,6 @@ _ERASE = """
         error_field = NULL, params_hash = NULL, output_hash = NULL, approved_input = NULL, approved_params_hash = NULL,
         row_key = NULL, decision = bare_answers(decision), resumed_decision = bare_answers(resumed_decision)
     WHERE id = ANY(%s) AND status IN ('success', 'error') AND row_key IS NOT NULL RETURNING *"""
-_DECISIONS = """
-    SELECT d.*, d.revision = r.revision AND (r.approved_by IS NULL OR d.user_id = ANY(r.approved_by)) AS counted
-    FROM approval_decisions d JOIN approval_requests r ON r.id = d.request_id
-    WHERE r.tenant_id = %s AND r.call_id = ANY(%s) ORDER BY d.id"""
 COLUMNS = ("id", "tenant_id", "scope", "subject_id", "low", "high", "actor_id", "reason", "calls", "row_key")
 INSERT = f"""
     INSERT INTO erasures ({", ".join(COLUMNS)}, created_at)
@@ -143,9 +139,10 @@ async def erase(
     await connection.execute(INSERT.encode(), row)
     ids = [call["id"] for call in calls]
     if ids:
-        decisions = await (await connection.execute(_DECISIONS, [cause.tenant_id, ids])).fetchall()
+        query = decisions.queries().before_erasure.encode()
+        decided = await (await connection.execute(query, [cause.tenant_id, ids])).fetchall()
         for call in calls:
-            call["decisions"] = [each for each in decisions if each["call_id"] == call["id"]]
+            call["decisions"] = [each for each in decided if each["call_id"] == call["id"]]
         commitments = [ledger.commitment(row["row_key"], ledger.erased(row, call)) for call in calls]
         await connection.execute(_ENTRIES, [cause.tenant_id, row["id"], ledger.VERSION, ids, commitments])
         await also(connection, cause.tenant_id, ids)

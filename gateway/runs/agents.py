@@ -1,8 +1,13 @@
-"""Making a tenant ready for its first chat."""
+"""Agents: making a tenant ready for its first chat, and what rules about agents ask."""
+
+import uuid
 
 from django.db import transaction
+from django.db.models import OuterRef, Subquery
+from django.db.models.fields.json import KeyTextTransform
 
-from gateway.models import Agent
+from approvals.rules import agents
+from gateway.models import Agent, Run
 from tenants.models import Tenant
 
 
@@ -12,3 +17,14 @@ def create_tenant(*, slug: str, name: str = "") -> Tenant:
         tenant = Tenant.objects.create(slug=slug, name=name or slug.replace("-", " ").title())
         Agent.objects.create(tenant=tenant, slug="default", name="Default", tools="all", is_default=True)
     return tenant
+
+
+def exists(tenant_id: uuid.UUID, slug: str) -> bool:
+    """Whether the tenant has an agent of that slug."""
+    return Agent.objects.filter(tenant_id=tenant_id, slug=slug).exists()
+
+
+_RUN_OF_CALL = Run.objects.filter(id=OuterRef("run_id")).order_by()
+agents.register(
+    agents.AgentQueries(exists, Subquery(_RUN_OF_CALL.values(agent_slug=KeyTextTransform("slug", "profile"))))
+)
