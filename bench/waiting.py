@@ -56,7 +56,7 @@ SWEEPS = {
     " AND used_at IS NULL AND decided_at < now() - interval '2 seconds' LIMIT 500",
     "overdue": "SELECT id FROM approval_requests WHERE status = 'pending' AND expires_at < now()"
     " ORDER BY expires_at LIMIT 500",
-    "runs without a driver": "SELECT id FROM runs WHERE status IN ('queued', 'in_progress')"
+    "runs without a driver": "SELECT id FROM runs WHERE status = 'in_progress'"
     " AND coalesce(lease_until, '-infinity') < now() LIMIT 500",
     "calls without a worker": "SELECT id FROM tool_calls WHERE status IN ('claimed', 'running')"
     " AND lease_until < now() LIMIT 500",

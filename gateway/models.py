@@ -86,7 +86,6 @@ class Run(models.Model):
     class Status(models.TextChoices):
         """The last four are final."""
 
-        QUEUED = "queued"
         IN_PROGRESS = "in_progress"
         REQUIRES_ACTION = "requires_action"
         COMPLETED = "completed"
@@ -94,7 +93,8 @@ class Run(models.Model):
         FAILED = "failed"
         CANCELLED = "cancelled"
 
-    OPEN = ("queued", "in_progress", "requires_action")
+    OPEN = ("in_progress", "requires_action")
+    FINAL = ("completed", "incomplete", "failed", "cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -105,7 +105,7 @@ class Run(models.Model):
     profile = JSONField(help_text="The agent's instructions, tools and budgets when the run began.")
     model = models.TextField()
     surface = models.TextField(db_default="", help_text="The compatible API that it came in over; empty: our own.")
-    status = models.TextField(choices=Status.choices, db_default="queued")
+    status = models.TextField(choices=Status.choices, db_default="in_progress")
     incomplete_reason = models.TextField(null=True)
     error_code = models.TextField(null=True)
     error_message = models.TextField(null=True)
@@ -133,13 +133,13 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["conversation"],
-                condition=Q(status__in=["queued", "in_progress", "requires_action"], surface=""),
+                condition=Q(status__in=["in_progress", "requires_action"], surface=""),
                 name="runs_one_open",
             ),
         ]
         indexes = [
             models.Index(fields=["tenant", "conversation", "created_at"], name="runs_of_conversation"),
-            models.Index(fields=["lease_until"], condition=Q(status__in=["queued", "in_progress"]), name="runs_leases"),
+            models.Index(fields=["lease_until"], condition=Q(status="in_progress"), name="runs_leases"),
         ]
 
     def __str__(self) -> str:

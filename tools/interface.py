@@ -1,7 +1,7 @@
 """The one interface that every tool has: what it declares, what it is given, what it returns.
 
-Source: ADR-0004 "Tool Interface" (typed input and output, declared permission tier, output for the
-model kept apart from the display for people).
+Input and output are typed, the permission tier is declared, and the output for the model is kept apart from the display
+for people.
 """
 
 import uuid

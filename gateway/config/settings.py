@@ -327,7 +327,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_SUFFIX": "",
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
-        "RunStatus": "gateway.models.Run.Status",
+        "RunStatus": "gateway.rest.chat.run_serializers.RUN_STATUSES",
         "RunErrorCode": "gateway.rest.chat.run_serializers.ERROR_CODES",
         "IncompleteReason": "gateway.rest.chat.run_serializers.INCOMPLETE_REASONS",
         "FinishReason": "gateway.rest.chat.run_serializers.FINISH_REASONS",

@@ -42,7 +42,7 @@ _UNTAKEN_CALLS = """
 _RESENT = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
 _LOST_RUNS = """
     SELECT tenant_id, user_id, id AS run_id FROM runs
-    WHERE status IN ('queued', 'in_progress') AND coalesce(lease_until, '-infinity') < now() LIMIT %s"""
+    WHERE status = 'in_progress' AND coalesce(lease_until, '-infinity') < now() LIMIT %s"""
 # A decision that its run has not taken note of by now; the run finds out for itself whether somebody drives it.
 _UNNOTED = """
     SELECT DISTINCT tenant_id, user_id, run_id FROM approval_requests

@@ -1,7 +1,7 @@
 """What the loop says to a model and hears back, in no provider's dialect.
 
 Adapters translate between this and a provider's API, and do nothing else: no validation of
-arguments, no execution, no retry. Source: ADR-0007 "Adapters vs Runtime vs Refine".
+arguments, no execution, no retry.
 """
 
 from collections.abc import Callable

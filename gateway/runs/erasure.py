@@ -39,10 +39,10 @@ _OF_USER = """
         OR EXISTS (SELECT FROM runs WHERE tenant_id = %(tenant_id)s AND user_id = %(id)s)"""
 _SUBJECTS = {Scope.CALL: _OF_CALL, Scope.CONVERSATION: _OF_CONVERSATION, Scope.USER: _OF_USER}
 _OPEN = """
-    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action')
+    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action')
         AND conversation_id = ANY(%s) ORDER BY id"""
 _OPEN_OF_USER = """
-    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action')
+    SELECT id FROM runs WHERE tenant_id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action')
     ORDER BY id"""
 # A run begins with a row that refers to its conversation, and so waits for this lock.
 _LOCK = """

@@ -3,11 +3,11 @@
 A run's transitions, each a compare-and-set in the caller's transaction:
 
     (new) → in_progress                        begin     with a lease, under fence 1
-    queued, in_progress → in_progress          take_over when its lease has run out; raises the fence
+    in_progress → in_progress                  take_over when its lease has run out; raises the fence
     in_progress → requires_action              suspend   under the driver's fence; nobody holds it, its clock stops
     requires_action → in_progress              take_over when a human has decided; raises the fence
     in_progress → completed | incomplete | failed        finish    under the driver's fence
-    queued, in_progress, requires_action → cancelled     cancel    by anyone; raises the fence
+    in_progress, requires_action → cancelled   cancel    by anyone; raises the fence
 """
 
 import uuid
@@ -46,7 +46,7 @@ _REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
 _TAKE_OVER = """
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
         resumed_at = coalesce(resumed_at, now())
-    WHERE id = %s AND coalesce(lease_until, '-infinity') < now() AND (status IN ('queued', 'in_progress')
+    WHERE id = %s AND coalesce(lease_until, '-infinity') < now() AND (status = 'in_progress'
         OR status = 'requires_action' AND EXISTS (SELECT FROM approval_requests a
             WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL))
     RETURNING *, extract(epoch FROM now() - resumed_at) * 1000 + spent_ms AS elapsed_ms"""
@@ -69,7 +69,7 @@ _LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, 
 _FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER} SELECT * FROM run"
 _CANCEL = """
     UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
-    WHERE id = %s AND user_id = %s AND status IN ('queued', 'in_progress', 'requires_action') RETURNING *"""
+    WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING *"""
 _SUSPEND = f"""WITH run AS (
         UPDATE runs SET status = 'requires_action', lease_until = NULL, resumed_at = NULL,
             spent_ms = spent_ms + (extract(epoch FROM now() - resumed_at) * 1000)::bigint

@@ -13,7 +13,7 @@ from gateway.models import Run
 from gateway.providers.interface import Opaque, SuggestedCall
 
 Row = dict[str, Any]
-FINAL = frozenset(set(Run.Status.values) - set(Run.OPEN))
+FINAL = frozenset(Run.FINAL)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,6 @@ WORDS = {
     "held": "waited for a human",
 }
 STATUS_WORDS = {
-    Run.Status.QUEUED: ("Queued", "busy", "busy"),
     Run.Status.IN_PROGRESS: ("In progress", "busy", "busy"),
     Run.Status.REQUIRES_ACTION: ("Waits for a human", "wait", "wait"),
     Run.Status.COMPLETED: ("Completed", "good", "check"),

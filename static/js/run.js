@@ -9,7 +9,7 @@ const INCOMPLETE = {
   time: "The time that one answer may take was used up.",
   tokens: "The tokens that one answer may use were used up.",
 };
-const OPEN = new Set(["queued", "in_progress", "requires_action"]);
+const OPEN = new Set(["in_progress", "requires_action"]);
 
 export class RunView {
   #words;

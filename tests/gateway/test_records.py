@@ -15,7 +15,7 @@ from tests.database import rows
 from tests.people import Cast, Person
 
 Row = dict[str, Any]
-OPEN, FINAL = ["queued", "in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
+OPEN, FINAL = ["in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
 TURN = repository.turn_values(uuid.UUID(int=1), 100, Answer("Hello."), 5)
 END = repository.end_values("completed", "Hello.")
 
@@ -61,7 +61,6 @@ ARROWS = {
     ("in_progress", "commit_turn"): "in_progress",
     ("in_progress", "commit_last_turn"): "completed",
     ("in_progress", "finish"): "completed",
-    ("queued", "cancel"): "cancelled",
     ("in_progress", "cancel"): "cancelled",
     ("requires_action", "cancel"): "cancelled",
 }

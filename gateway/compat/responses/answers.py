@@ -34,7 +34,6 @@ _ECHOED: dict[str, Any] = {
     "top_p": 1.0,
     "user": None,
 }
-_STATUSES = {"requires_action": "completed", "queued": "in_progress"}
 _FINAL = ("success", "error")
 
 
@@ -68,7 +67,8 @@ def response(run_id: str, created: int, model: str, echoed: dict[str, Any]) -> d
 def whole(reply: Reply) -> dict[str, Any]:
     """The response object, with `toolgate` beside OpenAI's fields."""
     state = reply.toolgate["status"]
-    status = _STATUSES.get(state, state)
+    # A run that waits for a human has answered: its client asks again once that is decided.
+    status = "completed" if state == "requires_action" else state
     reason = None
     if reply.finish_reason in ("length", "content_filter"):
         status, reason = "incomplete", {"length": "max_output_tokens"}.get(reply.finish_reason, reply.finish_reason)

@@ -9,9 +9,8 @@ from typing import Any
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_serializer, inline_serializer
 from rest_framework import serializers
 
-from gateway.models import Run
 from gateway.rest.call_serializers import Call
-from gateway.rest.chat.run_serializers import RunBody
+from gateway.rest.chat.run_serializers import RUN_STATUSES, RunBody
 from gateway.rest.framework.fields import Constant
 
 
@@ -22,7 +21,7 @@ class RunCreated(serializers.Serializer[Any]):
     conversation_id = serializers.UUIDField()
     message_id = serializers.UUIDField(help_text="The assistant's message.")
     model = serializers.CharField()
-    status = serializers.ChoiceField(choices=Run.Status.choices)
+    status = serializers.ChoiceField(choices=RUN_STATUSES)
 
 
 class MessageDelta(serializers.Serializer[Any]):

@@ -10,6 +10,8 @@ from gateway.models import Run
 from gateway.rest.call_serializers import Call, TraceCall
 from gateway.rest.framework.fields import Constant
 
+# `queued` is part of the published API, so clients know it; no run is in that state, since each begins in progress.
+RUN_STATUSES = ("queued", *Run.Status.values)
 INCOMPLETE_REASONS = ("max_turns", "time", "tokens")
 # Why a run fails; one that was cancelled for a refused call has the call's code.
 ERROR_CODES = (
@@ -77,7 +79,7 @@ class RunBody(serializers.Serializer[Any]):
     id = serializers.UUIDField(help_text="The assistant's message.")
     conversation_id = serializers.UUIDField()
     run_id = serializers.UUIDField()
-    status = serializers.ChoiceField(choices=Run.Status.choices)
+    status = serializers.ChoiceField(choices=RUN_STATUSES)
     error = RunError(allow_null=True)
     incomplete_reason = serializers.ChoiceField(choices=INCOMPLETE_REASONS, allow_null=True)
     content = serializers.CharField(allow_blank=True, help_text="The text of the last turn.")
@@ -103,7 +105,7 @@ class Trace(serializers.Serializer[Any]):
 
     run_id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
-    status = serializers.ChoiceField(choices=Run.Status.choices)
+    status = serializers.ChoiceField(choices=RUN_STATUSES)
     model = serializers.CharField()
     usage = Usage()
     error = RunError(allow_null=True)
