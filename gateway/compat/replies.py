@@ -17,11 +17,11 @@ def turn_reply(turn: TurnView) -> TurnReply:
 
 def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
     """The answer to a request, of its run that is over or waits for humans."""
-    row, last = view.row, view.last
+    run, last = view.run, view.last
     waiting = pending(last) if last and view.suspended else []
     action = required_action(waiting)
     calls = last.client_calls if last else ()
-    more = last.more if last else {}
+    details = last.details if last else {}
     return Reply(
         id=view.id.hex,
         created=created,
@@ -32,21 +32,21 @@ def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
         usage=_usage(view),
         toolgate={
             "run_id": str(view.id),
-            "conversation_id": str(row["conversation_id"]),
-            "status": row["status"],
+            "conversation_id": str(run.conversation_id),
+            "status": run.status,
             "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
         },
-        stop_sequence=more.get("stop_sequence"),
+        stop_sequence=details.get("stop_sequence"),
         notice=continuity.notice(waiting) if waiting else "",
         pending=tuple(action["approvals"]) if action else (),
-        family=more.get("family"),
-        extra=more.get("extra", {}),
+        family=details.get("family"),
+        extra=details.get("extra", {}),
         echo=request.echo,
     )
 
 
 def _finish_reason(view: RunView, client_calls: bool) -> str:
-    if view.row["incomplete_reason"] in _CUT:
+    if view.run.incomplete_reason in _CUT:
         return "length"
     if client_calls:
         return "tool_calls"
@@ -56,7 +56,7 @@ def _finish_reason(view: RunView, client_calls: bool) -> str:
 
 def _usage(view: RunView) -> Usage:
     def summed(name: str) -> int:
-        return sum(turn.more.get(name, 0) for turn in view.turns)
+        return sum(turn.details.get(name, 0) for turn in view.turns)
 
-    row = view.row
-    return Usage(row["input_tokens"], row["output_tokens"], summed("cached_tokens"), summed("reasoning_tokens"))
+    run = view.run
+    return Usage(run.input_tokens, run.output_tokens, summed("cached_tokens"), summed("reasoning_tokens"))

@@ -134,7 +134,7 @@ async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, A
         await _until_rest(exchange, view)
     except asyncio.CancelledError:
         raise Leaving from None
-    if view.row["status"] in ("failed", "cancelled"):
+    if view.run.status in ("failed", "cancelled"):
         await _failed(exchange, view)
         return
     body = exchange.surface.whole(replies.reply(view, request, created))
@@ -181,7 +181,7 @@ async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.T
         if work.done():
             await work
             return
-        if view.row["profile"].get("on_disconnect") == "cancel":
+        if view.run.profile.get("on_disconnect") == "cancel":
             await lifecycle.cancel(exchange.tenant_scope, view.id)
         raise http.ClientGone
     finally:
@@ -201,10 +201,10 @@ async def _failed(exchange: Exchange, view: RunView) -> None:
 
 
 def _error(view: RunView) -> tuple[int, str, str]:
-    row = view.row
-    if row["status"] == "cancelled":
-        return 400, row["error_code"] or "cancelled", row["error_message"] or "The run was cancelled."
-    return row["error_status"] or 500, row["error_code"], row["error_message"]
+    run = view.run
+    if run.status == "cancelled":
+        return 400, run.error_code or "cancelled", run.error_message or "The run was cancelled."
+    return run.error_status or 500, run.error_code or "internal_error", run.error_message or ""
 
 
 def _acted(view: RunView) -> bool:
@@ -217,7 +217,7 @@ async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, cre
     """Send the run as it goes; a failure before anything was shown is an HTTP error like any other."""
     writer = exchange.surface.writer(id=view.id.hex, created=created, model=request.model, request=request)
     await _something_to_show(exchange, view)
-    if view.row["status"] == "failed" and not _shown(view):
+    if view.run.status == "failed" and not _shown(view):
         await _failed(exchange, view)
         return
 
@@ -257,7 +257,7 @@ async def _events(
             changed.clear()
             if piece := sent.new(view):
                 yield piece
-            if view.row["status"] in ("failed", "cancelled"):
+            if view.run.status in ("failed", "cancelled"):
                 yield writer.error(*_error(view))
                 return
             if view.final or view.suspended:

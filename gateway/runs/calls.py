@@ -5,8 +5,6 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable
 
-import orjson
-
 from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from approvals.rules.evaluation import RulesExhausted
@@ -15,6 +13,7 @@ from gateway.providers.interface import Answer
 from gateway.runs import ownership
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
+from gateway.runs.rows import Run, TurnValues
 from gateway.runs.view import Row, TurnView, pending
 from tools.gates.tool_gates import Gate
 from tools.invocation import evaluation
@@ -23,14 +22,14 @@ from tools.invocation.ordering import next_batch
 
 
 async def commit(
-    execution: RunExecution, turn: TurnView, answer: Answer, values: Row, *, refused: bool = False
+    execution: RunExecution, turn: TurnView, answer: Answer, values: TurnValues, *, refused: bool = False
 ) -> None:
     """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others.
 
     With `refused` none of them runs: they came in an order that cannot be answered.
     """
-    row = execution.view.row
-    place = Place(*execution.scope, row["conversation_id"], row["message_id"], row["id"], turn.number)
+    run = execution.view.run
+    place = Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number)
     asked = ApprovalEvents([])
     while True:
         known = execution.known or await _rights(execution)
@@ -59,7 +58,7 @@ async def commit(
             execution.known = None
             continue
         break
-    turn.more = orjson.loads(values["more"] or "{}")
+    turn.details = values.details
     advance(execution.view, fresh)
     await _dispatch(execution, turn, queued)
     await execution.ports.publish(asked)
@@ -72,7 +71,7 @@ async def _evaluated(execution: RunExecution, answer: Answer, known: Rights, thr
         known.policy,
         execution.caller,
         earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
-        most_seconds=execution.view.row["profile"]["tool_seconds"],
+        most_seconds=execution.view.run.profile["tool_seconds"],
         through=through,
         new_id=execution.ports.new_id,
     )
@@ -89,7 +88,7 @@ def at_rest(turn: TurnView) -> bool:
 
 def halting(execution: RunExecution, turn: TurnView) -> Row | None:
     """The call that was not approved, if the agent's runs end with such a one."""
-    if execution.view.row["profile"].get("on_refused_approval") != "halt":
+    if execution.view.run.profile.get("on_refused_approval") != "halt":
         return None
     refused = ("approval_denied", "approval_expired")
     return next((call for call in turn.calls if call["approval_id"] and call["error_code"] in refused), None)
@@ -105,7 +104,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
             if execution.sent:
                 await execution.wake_up.wait()
             execution.wake_up.clear()
-            suspended: Row | None = None
+            suspended: Run | None = None
             async with execution.ports.step(execution) as step:
                 batch, ready = await _move_on(execution, step, turn)
                 if unnoted := [call["approval_id"] for call in turn.calls if _is_final(call) and _unnoted(call)]:

@@ -17,6 +17,7 @@ from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
+from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, RunView, TurnView
 from tenants.scope.transactions import TenantScope
 from tools.gates.policy import Policy
@@ -59,19 +60,19 @@ class UnitOfWork(Protocol):
         """The turn's calls as they are now, each with the state of its approval request."""
         ...
 
-    async def commit_turn(self, values: Row) -> Row | None:
+    async def commit_turn(self, values: TurnValues) -> Run | None:
         """Write an answered turn; the run's new row."""
         ...
 
-    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+    async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Write an answered turn and the run's end; the run's new row."""
         ...
 
-    async def finish(self, end: Row) -> Row | None:
+    async def finish(self, end: RunEnd) -> Run | None:
         """Write the run's end; its new row."""
         ...
 
-    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+    async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Let the run wait for humans, its client being told `notice`; the run's new row."""
         ...
 
@@ -167,7 +168,7 @@ class RunExecution:
     @property
     def caller(self) -> Caller:
         """Who calls the run's tools."""
-        return Caller(*self.scope, agent=self.view.row["profile"].get("slug", ""))
+        return Caller(*self.scope, agent=self.view.run.profile.get("slug", ""))
 
     @property
     def seconds_left(self) -> float:
@@ -175,9 +176,9 @@ class RunExecution:
         return self.deadline - time.monotonic()
 
 
-def advance(view: RunView, row: Row | None) -> None:
+def advance(view: RunView, run: Run | None) -> None:
     """Go on with the run's new row; raises RunLost without one."""
-    if row is None:
+    if run is None:
         raise RunLost
-    view.row = row
+    view.run = run
     view.changed()

@@ -24,6 +24,7 @@ from gateway.runs import repository as records
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.rows import RunEnd
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
 from tenants.people.principal import Principal
@@ -64,11 +65,11 @@ async def _earlier(scope: TenantScope, request: ChatRequest, taken: psycopg.erro
     """The run that took the idempotency key, if that is what was taken."""
     if request.idempotency_key is not None:
         async with transaction(scope) as connection:
-            row = await records.run_by_key(connection, scope, request.idempotency_key)
-        if row is not None:
-            if bytes(row["request_hash"]) != request.request_hash:
+            run = await records.run_by_key(connection, scope, request.idempotency_key)
+        if run is not None:
+            if run.request_hash != request.request_hash:
                 raise IdempotencyMismatch
-            return await look(scope, row["id"])
+            return await look(scope, run.id)
     if taken.diag.constraint_name == "runs_one_open":
         raise ConversationBusy
     raise taken
@@ -98,7 +99,7 @@ async def _drive(execution: RunExecution) -> None:
     metrics.DRIVEN.inc()
     watched = settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1
     try:
-        with leases.held(view.id, view.row["fence"]), relay.driving(view):
+        with leases.held(view.id, view.run.fence), relay.driving(view):
             try:
                 await loop.drive(execution)
             finally:
@@ -109,9 +110,11 @@ async def _drive(execution: RunExecution) -> None:
         log.warning("run left to the sweeper", extra={"run_id": str(view.id), "why": type(away).__name__})
     except Exception:
         log.exception("run crashed", extra={"run_id": str(view.id)})
-        error = ("internal_error", "Toolgate failed to go on with this run. The failure was recorded.", 500)
+        failed = RunEnd.failed(
+            "internal_error", "Toolgate failed to go on with this run. The failure was recorded.", 500
+        )
         with suppress(Exception):
-            await loop.end(execution, records.end_values("failed", "", error=error))
+            await loop.end(execution, failed)
     finally:
         _drives.pop(view.id, None)
         metrics.DRIVEN.dec()
@@ -151,23 +154,23 @@ async def release_all() -> None:
         if view.final:
             continue
         with suppress(Exception):
-            async with transaction(TenantScope(view.row["tenant_id"], view.row["user_id"])) as connection:
-                await records.release(connection, view.row)
-            await request_takeover(view.row["tenant_id"], view.row["user_id"], view.id)
+            async with transaction(TenantScope(view.run.tenant_id, view.run.user_id)) as connection:
+                await records.release(connection, view.run)
+            await request_takeover(view.run.tenant_id, view.run.user_id, view.id)
 
 
 # --- watching --------------------------------------------------------------------------------------------------------
 async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     """The user's run as it is now: the live view when this process drives it, else its rows. Raises NoSuchRun."""
     held = _drives.get(run_id)
-    if held is not None and (held[0].row["tenant_id"], held[0].row["user_id"]) == scope:
+    if held is not None and (held[0].run.tenant_id, held[0].run.user_id) == scope:
         return held[0]
     # In one moment, since somebody may be driving it.
     async with transaction(scope, snapshot=True) as connection:
-        row = await records.run(connection, scope, run_id)
-        if row is None:
+        run = await records.run(connection, scope, run_id)
+        if run is None:
             raise NoSuchRun(run_id)
-        return from_rows(row, await records.turns(connection, run_id), await records.calls(connection, run_id))
+        return from_rows(run, await records.turns(connection, run_id), await records.calls(connection, run_id))
 
 
 @asynccontextmanager
@@ -198,7 +201,7 @@ async def _follow(scope: TenantScope, view: RunView) -> None:
             wake_up.clear()
             if view.final:
                 return
-            fence = view.row["fence"]
+            fence = view.run.fence
             try:
                 fresh = await look(scope, view.id)
                 refresh(view, fresh, relay.under_way(view.id) if view.id not in _drives else None)
@@ -208,7 +211,7 @@ async def _follow(scope: TenantScope, view: RunView) -> None:
                 # What was not seen may have been the last change, of which no other hint comes.
                 await asyncio.sleep(POLL_SECONDS)
                 wake_up.set()
-            if passed_on and view.row["fence"] != fence:
+            if passed_on and view.run.fence != fence:
                 # Its new driver does not know yet who watches.
                 relay.ask()
 

@@ -18,6 +18,7 @@ from gateway.runs import loop
 from gateway.runs import repository as records
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
+from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
 from gateway.runs.watching.wakeups import waits
 from tenants.scope.transactions import Connection, TenantScope, transaction
@@ -36,36 +37,36 @@ class LiveUnitOfWork:
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
-        return await rights.load(self._connection, self._execution.scope.user_id, self._execution.view.row["profile"])
+        return await rights.load(self._connection, self._execution.scope.user_id, self._execution.view.run.profile)
 
     async def calls(self, turn: TurnView) -> list[Row]:
         """Out of `tool_calls` and `approval_requests`."""
         return await records.calls(self._connection, self._execution.view.id, turn.number)
 
-    async def commit_turn(self, values: Row) -> Row | None:
+    async def commit_turn(self, values: TurnValues) -> Run | None:
         """Under the driver's fence."""
-        return await records.commit_turn(self._connection, self._execution.view.row, values)
+        return await records.commit_turn(self._connection, self._execution.view.run, values)
 
-    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+    async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
-        row = await records.commit_last_turn(self._connection, self._execution.view.row, values, end)
-        if row is not None and end["incomplete_reason"] != "time":
+        run = await records.commit_last_turn(self._connection, self._execution.view.run, values, end)
+        if run is not None and end.incomplete_reason != "time":
             await continuity.remember(self._connection, self._execution, turn)
-        return row
+        return run
 
-    async def finish(self, end: Row) -> Row | None:
+    async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
-        row = await records.finish(self._connection, self._execution.view.row, end)
-        if row is not None and self._execution.view.turns and end["status"] == "incomplete":
+        run = await records.finish(self._connection, self._execution.view.run, end)
+        if run is not None and self._execution.view.turns and end.status == "incomplete":
             await continuity.remember(self._connection, self._execution, self._execution.view.turns[-1])
-        return row
+        return run
 
-    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+    async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by the notice."""
-        row = await records.suspend(self._connection, self._execution.view.row, turn.number)
-        if row is not None:
+        run = await records.suspend(self._connection, self._execution.view.run, turn.number)
+        if run is not None:
             await continuity.remember(self._connection, self._execution, turn, notice)
-        return row
+        return run
 
     async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """With their first ledger entries."""

@@ -8,11 +8,9 @@ more; it starts from the rows alone, and every write carries the driver's fence.
 import logging
 import re
 import time
-import uuid
 from dataclasses import replace
 from functools import cache
 
-import orjson
 from django.conf import settings
 
 from approvals.notifications.events import ApprovalEvents
@@ -21,10 +19,11 @@ from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
 from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
-from gateway.runs import calls, ownership, repository
+from gateway.runs import calls, ownership
 from gateway.runs.execution import RunExecution, RunLost, advance
 from gateway.runs.prompting import messages
-from gateway.runs.view import Row, RunView, TurnView, attempt_of
+from gateway.runs.rows import RunEnd, TurnValues
+from gateway.runs.view import RunView, TurnView, attempt_of
 from tools.invocation import evaluation
 
 __all__ = ["RunExecution", "RunLost", "drive", "end", "providers"]
@@ -69,21 +68,21 @@ async def drive(execution: RunExecution) -> None:
     except ProviderError as error:
         log.warning("provider failed", extra={"why": error.message, "run_id": str(execution.view.id)})
         _void(execution.view)
-        await end(execution, repository.end_values("failed", "", error=_told(execution, error)))
+        await end(execution, RunEnd.failed(*_error(execution, error)))
     except Unsupported as refusal:
         _void(execution.view)
-        await end(execution, repository.end_values("failed", "", error=("invalid_request", refusal.message, 400)))
+        await end(execution, RunEnd.failed("invalid_request", refusal.message, 400))
     except UnknownModel as unknown:
         _void(execution.view)
-        await end(execution, repository.end_values("failed", "", error=("unknown_model", unknown.message, 404)))
+        await end(execution, RunEnd.failed("unknown_model", unknown.message, 404))
 
 
-def _told(execution: RunExecution, error: ProviderError) -> tuple[str, str, int]:
+def _error(execution: RunExecution, error: ProviderError) -> tuple[str, str, int]:
     """A provider's failure as the run's error: code, message, HTTP status.
 
     What it refuses of a compatible API's request is that client's own mistake, and no reason to ask again.
     """
-    if execution.view.row["surface"] and isinstance(error, ProviderRefused) and error.status in (400, 413, 422):
+    if execution.view.run.surface and isinstance(error, ProviderRefused) and error.status in (400, 413, 422):
         return "invalid_request", error.message, 400
     return "provider_error", error.message, 429 if isinstance(error, ProviderRateLimited) else 502
 
@@ -92,15 +91,15 @@ async def _to_the_end(execution: RunExecution) -> None:
     while not execution.view.final and not execution.view.suspended:
         last = execution.view.last
         if last is not None and (refused := calls.halting(execution, last)):
-            error = (refused["error_code"], refused["error_message"], 200)
-            await end(execution, repository.end_values("cancelled", _said(execution), error=error))
-        elif last is not None and execution.view.row["surface"] and last.suspensions and calls.at_rest(last):
+            why = refused["error_code"], refused["error_message"]
+            await end(execution, RunEnd("cancelled", _said(execution), None, *why, 200))
+        elif last is not None and execution.view.run.surface and last.suspensions and calls.at_rest(last):
             # Its client was told that a human decides, and comes back with its next request.
-            await end(execution, repository.end_values("completed", _said(execution)))
+            await end(execution, RunEnd("completed", _said(execution)))
         elif last is not None and not calls.at_rest(last):
             await calls.wait(execution, last)
-        elif len(execution.view.turns) >= execution.view.row["profile"]["max_turns"]:
-            await end(execution, repository.end_values("incomplete", _said(execution), incomplete_reason="max_turns"))
+        elif len(execution.view.turns) >= execution.view.run.profile["max_turns"]:
+            await end(execution, RunEnd("incomplete", _said(execution), "max_turns"))
         else:
             await _turn(execution)
 
@@ -112,28 +111,28 @@ def _said(execution: RunExecution) -> str:
 async def _out_of_time(execution: RunExecution) -> None:
     """End the run, keeping what the model had said of the turn that it was asked for."""
     view = execution.view
-    values = repository.end_values("incomplete", _said(execution), incomplete_reason="time")
-    asked = view.turns[-1] if len(view.turns) > view.row["turns"] else None
+    ending = RunEnd("incomplete", _said(execution), "time")
+    asked = view.turns[-1] if len(view.turns) > view.run.turns else None
     if asked is None or not asked.text:
         _void(view)
-        await end(execution, values)
+        await end(execution, ending)
         return
     answer = Answer(asked.text, finish_reason="cut_off")
     async with execution.ports.step(execution) as step:
-        row = await step.commit_last_turn(asked, repository.turn_values(uuid.uuid4(), asked.attempt, answer, 0), values)
-    advance(view, row)
+        run = await step.commit_last_turn(asked, TurnValues.of(answer, asked.attempt, 0), ending)
+    advance(view, run)
 
 
 def _void(view: RunView) -> None:
     """Drop the turn that was asked for and never answered."""
-    if len(view.turns) > view.row["turns"]:
+    if len(view.turns) > view.run.turns:
         view.turns.pop()
 
 
 async def _turn(execution: RunExecution) -> None:
     """Ask the model once, and commit what it answered before anything comes of it."""
     view = execution.view
-    provider, model = execution.ports.provider(view.row["model"])
+    provider, model = execution.ports.provider(view.run.model)
     if execution.known is None:
         async with execution.ports.step(execution) as step:
             execution.known = await step.rights()
@@ -141,13 +140,13 @@ async def _turn(execution: RunExecution) -> None:
     number = len(view.turns) + 1
     prompt = Prompt(
         model=model,
-        system=system_of(view.row["profile"]["instructions"], bool(tools)),
-        messages=(*execution.shown, *messages.of_run(view, view.row["profile"]["max_result_bytes"])),
+        system=system_of(view.run.profile["instructions"], bool(tools)),
+        messages=(*execution.shown, *messages.of_turns(view.turns, view.run.profile["max_result_bytes"])),
         tools=tools,
         client_tools=execution.asked.client_tools,
         options=execution.asked.options_of(number),
     )
-    turn = TurnView(number, attempt_of(view.row["fence"]))
+    turn = TurnView(number, attempt_of(view.run.fence))
     view.turns.append(turn)
 
     def hear(text: str) -> None:
@@ -170,7 +169,7 @@ async def _turn(execution: RunExecution) -> None:
         see,
         seconds=execution.seconds_left,
         # What a compatible API's client has read cannot be taken back.
-        on_restart=None if view.row["surface"] else restart,
+        on_restart=None if view.run.surface else restart,
     )
     answer = replace(answer, text=_storable(answer.text))
     if len(answer.calls) > MOST_CALLS:
@@ -181,25 +180,20 @@ async def _turn(execution: RunExecution) -> None:
     owned = ownership.split(answer.calls, execution.asked.client_names)
     if owned.managed:
         managed = replace(answer, calls=owned.managed)
-        values = repository.turn_values(
-            uuid.uuid4(), turn.attempt, managed, latency_ms, family=provider.family, left_out=owned.left_out
-        )
+        values = TurnValues.of(managed, turn.attempt, latency_ms, family=provider.family, left_out=owned.left_out)
         await calls.commit(execution, turn, managed, values, refused=owned.mixed)
         if owned.mixed:
-            error = ("mixed_tool_calls", ownership.instruction(owned), 422)
-            await end(execution, repository.end_values("failed", "", error=error))
+            await end(execution, RunEnd.failed("mixed_tool_calls", ownership.instruction(owned), 422))
     else:
         client = ownership.with_new_ids(owned.client, execution.transcript)
-        values = repository.turn_values(
-            uuid.uuid4(), turn.attempt, replace(answer, calls=()), latency_ms, client, provider.family
-        )
-        turn.more = orjson.loads(values["more"] or "{}")
+        values = TurnValues.of(replace(answer, calls=()), turn.attempt, latency_ms, client, provider.family)
+        turn.details = values.details
         turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
-        ending = repository.end_values("incomplete" if reason else "completed", answer.text, incomplete_reason=reason)
+        ending = RunEnd("incomplete" if reason else "completed", answer.text, reason)
         async with execution.ports.step(execution) as step:
-            row = await step.commit_last_turn(turn, values, ending)
-        advance(view, row)
+            run = await step.commit_last_turn(turn, values, ending)
+        advance(view, run)
 
 
 def _storable(text: str) -> str:
@@ -207,16 +201,16 @@ def _storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-async def end(execution: RunExecution, values: Row) -> None:
+async def end(execution: RunExecution, ending: RunEnd) -> None:
     """End the run; calls that nobody has begun are withdrawn in the same transaction."""
     stopped = Failure("cancelled", "The run ended before this call began.", display="The run ended before it began.")
     withdrawn = ApprovalEvents([])
     async with execution.ports.step(execution) as step:
-        row = await step.finish(values)
-        if row is not None and execution.view.turns:
+        run = await step.finish(ending)
+        if run is not None and execution.view.turns:
             withdrawn = await step.withdraw(stopped)
             for turn in execution.view.turns:
                 if not calls.at_rest(turn):
                     turn.calls = await step.calls(turn)
-    advance(execution.view, row)
+    advance(execution.view, run)
     await execution.ports.publish(withdrawn)

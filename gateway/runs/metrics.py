@@ -17,7 +17,7 @@ _RUN_SECONDS = Histogram(
 
 def ended(view: RunView, seconds: float) -> None:
     """Count a run and its calls; names that models invent share one label."""
-    _RUNS.labels(view.row["status"]).inc()
+    _RUNS.labels(view.run.status).inc()
     _RUN_SECONDS.observe(seconds)
     for turn in view.turns:
         for call in turn.calls:

@@ -18,7 +18,8 @@ from gateway.runs.execution import Asked, RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.prompting import continuity, messages, serialization, transcripts
 from gateway.runs.prompting.client_request import ClientRequest
-from gateway.runs.view import Row, RunView, from_rows
+from gateway.runs.rows import NewRun, Run
+from gateway.runs.view import RunView, from_rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.invocation import evaluation
 
@@ -63,32 +64,30 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
             shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         elif conversation_id and not await repository.owns(connection, conversation_id):
             raise NoSuchConversation(conversation_id)
-        values: Row = {
-            "id": uuid.uuid4(),
-            **scope._asdict(),
-            "conversation_id": conversation_id or uuid.uuid4(),
-            "message_id": uuid.uuid4(),
-            "user_message_id": uuid.uuid4(),
-            "agent_id": row["agent_id"],
-            "profile": {name: row[name] for name in _PROFILE},
-            "model": model,
-            "surface": request.surface,
-            "lease": settings.RUN_LEASE_SECONDS,
-            "idempotency_key": request.idempotency_key,
-            "request_hash": request.request_hash,
-            "content": request.content,
-            "title": request.content.strip()[:60],
-        }
-        await repository.begin(connection, values, new_conversation=conversation_id is None)
+        new = NewRun(
+            id=uuid.uuid4(),
+            tenant_id=scope.tenant_id,
+            user_id=scope.user_id,
+            conversation_id=conversation_id or uuid.uuid4(),
+            message_id=uuid.uuid4(),
+            user_message_id=uuid.uuid4(),
+            agent_id=row["agent_id"],
+            profile={name: row[name] for name in _PROFILE},
+            model=model,
+            surface=request.surface,
+            lease=settings.RUN_LEASE_SECONDS,
+            idempotency_key=request.idempotency_key,
+            request_hash=request.request_hash,
+            content=request.content,
+            title=request.content.strip()[:60],
+        )
+        await repository.begin(connection, new, new_conversation=conversation_id is None)
         if client is not None:
-            await repository.keep_request(connection, values | {"request": serialization.dumps(client)})
+            await repository.keep_request(connection, new, serialization.dumps(client))
         elif request.conversation_id:
-            shown = await _past(connection, values)
-    fresh = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
-    counts = dict.fromkeys(("input_tokens", "output_tokens", "turns"), 0)
-    view = RunView(values | fresh | counts | {"status": "in_progress", "fence": 1})
+            shown = await _past(connection, new)
     return RunExecution(
-        view=view,
+        view=RunView(new.begun()),
         scope=scope,
         shown=shown if client is not None else [*shown, UserMessage(request.content)],
         deadline=time.monotonic() + row["max_seconds"],
@@ -103,27 +102,27 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
 async def reopen(scope: TenantScope, run_id: uuid.UUID) -> RunExecution | None:
     """Take a run that nobody holds, from its rows; None when somebody does, or when it waits for humans."""
     async with transaction(scope) as connection:
-        row = await repository.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
-        if row is None:
+        taken = await repository.take_over(connection, run_id, settings.RUN_LEASE_SECONDS)
+        if taken is None:
             return None
-        shown, asked, transcript = await led_up_to(connection, scope, row)
-        view = from_rows(row, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
-    left = row["profile"]["max_seconds"] - float(row["elapsed_ms"]) / 1000
-    deadline = time.monotonic() + left
+        run = taken.run
+        shown, asked, transcript = await led_up_to(connection, scope, run)
+        view = from_rows(run, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+    deadline = time.monotonic() + run.profile["max_seconds"] - taken.elapsed
     # Who watches a run that is taken over reads its text as it comes. The client of a compatible API has gone, and what
     # it has read could not be taken back.
-    streams = not row["surface"]
+    streams = not run.surface
     return RunExecution(
         view, scope, shown, deadline, streams=streams, ports=LIVE_PORTS, asked=asked, transcript=transcript
     )
 
 
 async def led_up_to(
-    connection: Connection, scope: TenantScope, run: Row
+    connection: Connection, scope: TenantScope, run: Run
 ) -> tuple[list[PromptMessage], Asked, tuple[PromptMessage, ...]]:
     """What a run began with, out of the rows: the messages before its own turns, what its client brought along, and
     the transcript as the client sent it."""
-    if kept_request := await repository.request(connection, run["id"]) if run["surface"] else None:
+    if kept_request := await repository.request(connection, run.id) if run.surface else None:
         client = serialization.loads(kept_request)
         transcript, known_runs = await transcripts.whole(connection, scope, client)
         shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
@@ -132,7 +131,7 @@ async def led_up_to(
     return [*await _past(connection, run), UserMessage(said)], Asked(), ()
 
 
-def _model(request: ChatRequest, row: Row) -> str:
+def _model(request: ChatRequest, row: dict[str, Any]) -> str:
     model = request.model or loop.model_of(row["model"])
     try:
         loop.providers().resolve(model)
@@ -155,6 +154,6 @@ _PROFILE = (
 )
 
 
-async def _past(connection: Connection, run: Row) -> list[Any]:
-    rows = await repository.past(connection, run["conversation_id"], run["id"], messages.MOST_RUNS)
-    return messages.of_past(*rows, run["profile"]["max_result_bytes"])
+async def _past(connection: Connection, run: Run | NewRun) -> list[PromptMessage]:
+    rows = await repository.past(connection, run.conversation_id, run.id, messages.MOST_RUNS)
+    return messages.of_past(*rows, run.profile["max_result_bytes"])

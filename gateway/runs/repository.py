@@ -11,16 +11,18 @@ A run's transitions, each a compare-and-set in the caller's transaction:
 """
 
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
-import orjson
 from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
-from gateway.providers.interface import Answer, SuggestedCall
+from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunEnd, Turn, TurnValues
+from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope
 
 Row = dict[str, Any]
+_OF_RUN = rows.columns(Run)
 
 _CONTEXT = f"""
     SELECT p.*, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns, a.max_seconds, a.tool_seconds,
@@ -43,13 +45,13 @@ _KEEP_REQUEST = """
     INSERT INTO run_requests (run_id, tenant_id, user_id, request)
     VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(request)s)"""
 _REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
-_TAKE_OVER = """
+_TAKE_OVER = f"""
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
         resumed_at = coalesce(resumed_at, now())
     WHERE id = %s AND coalesce(lease_until, '-infinity') < now() AND (status = 'in_progress'
         OR status = 'requires_action' AND EXISTS (SELECT FROM approval_requests a
             WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL))
-    RETURNING *, extract(epoch FROM now() - resumed_at) * 1000 + spent_ms AS elapsed_ms"""
+    RETURNING {_OF_RUN}, extract(epoch FROM now() - resumed_at) + spent_ms / 1000.0"""
 _TURN = """turn AS (
         INSERT INTO turns (id, tenant_id, user_id, run_id, number, attempt, text, calls, finish_reason, input_tokens,
             output_tokens, latency_ms, more)
@@ -64,19 +66,19 @@ _HELD = "WHERE id = %(id)s AND fence = %(fence)s AND status = 'in_progress' RETU
 _ANSWER = """message AS (
         INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
         SELECT message_id, tenant_id, user_id, conversation_id, id, 'assistant', %(content)s FROM run)"""
-_COMMIT_TURN = f"WITH run AS (UPDATE runs SET {_COUNT} {_HELD}), {_TURN} SELECT * FROM run"
-_LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, {_ANSWER} SELECT * FROM run"
-_FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER} SELECT * FROM run"
-_CANCEL = """
+_COMMIT_TURN = f"WITH run AS (UPDATE runs SET {_COUNT} {_HELD}), {_TURN} SELECT {_OF_RUN} FROM run"
+_LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, {_ANSWER} SELECT {_OF_RUN} FROM run"
+_FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER} SELECT {_OF_RUN} FROM run"
+_CANCEL = f"""
     UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
-    WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING *"""
+    WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING {_OF_RUN}"""
 _SUSPEND = f"""WITH run AS (
         UPDATE runs SET status = 'requires_action', lease_until = NULL, resumed_at = NULL,
             spent_ms = spent_ms + (extract(epoch FROM now() - resumed_at) * 1000)::bigint
         {_HELD}), turn AS (
         UPDATE turns SET suspensions = suspensions + 1 FROM run
         WHERE turns.run_id = run.id AND turns.number = %(number)s)
-    SELECT * FROM run"""
+    SELECT {_OF_RUN} FROM run"""
 _RELEASE = "UPDATE runs SET lease_until = now() WHERE id = %s AND fence = %s AND status = 'in_progress'"
 
 
@@ -85,16 +87,29 @@ async def context(connection: Connection, user_id: uuid.UUID, agent: str | None)
     return await (await connection.execute(_CONTEXT, [user_id, agent, agent])).fetchone()
 
 
-async def begin(connection: Connection, values: Row, *, new_conversation: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class TakenOver:
+    """A run under its new fence; `elapsed`: seconds of its time that are spent."""
+
+    run: Run
+    elapsed: float
+
+    @classmethod
+    def of(cls, *columns: Any) -> "TakenOver":
+        """Out of the run's columns and the seconds."""
+        return cls(Run(*columns[:-1]), float(columns[-1]))
+
+
+async def begin(connection: Connection, new: NewRun, *, new_conversation: bool) -> None:
     """Write the user's message and its run, in progress; raises UniqueViolation on a second open run or a used key."""
     conversation = _BEGIN_CONVERSATION if new_conversation else _GO_ON_CONVERSATION
-    await connection.execute(
-        _BEGIN.format(conversation=conversation).encode(), values | {"profile": Jsonb(values["profile"])}
-    )
+    values = rows.values(new) | {"profile": Jsonb(new.profile)}
+    await connection.execute(_BEGIN.format(conversation=conversation).encode(), values)
 
 
-async def keep_request(connection: Connection, values: Row) -> None:
+async def keep_request(connection: Connection, new: NewRun, request: str) -> None:
     """Keep what a client asked over a compatible API: nobody else has the transcript."""
+    values = {"id": new.id, "tenant_id": new.tenant_id, "user_id": new.user_id, "request": request}
     await connection.execute(_KEEP_REQUEST, values)
 
 
@@ -104,118 +119,50 @@ async def request(connection: Connection, run_id: uuid.UUID) -> str | None:
     return row["request"] if row else None
 
 
-async def take_over(connection: Connection, run_id: uuid.UUID, lease_seconds: int) -> Row | None:
-    """Drive a run that nobody holds: its row under the new fence, with `elapsed_ms`; None when it is held or over."""
-    return await (await connection.execute(_TAKE_OVER, [lease_seconds, run_id])).fetchone()
+async def take_over(connection: Connection, run_id: uuid.UUID, lease_seconds: int) -> TakenOver | None:
+    """Drive a run that nobody holds: its row under the new fence; None when it is held or over."""
+    return await rows.one(connection, TakenOver.of, _TAKE_OVER, [lease_seconds, run_id])
 
 
-async def commit_turn(connection: Connection, run: Row, turn: Row) -> Row | None:
+async def commit_turn(connection: Connection, run: Run, turn: TurnValues) -> Run | None:
     """Write an answered turn; the run's new row, or None when the run is not ours any more."""
-    return await (await connection.execute(_COMMIT_TURN.encode(), _named(run) | turn)).fetchone()
+    return await rows.one(connection, Run, _COMMIT_TURN, _held_by(run) | rows.values(turn))
 
 
-async def commit_last_turn(connection: Connection, run: Row, turn: Row, end: Row) -> Row | None:
+async def commit_last_turn(connection: Connection, run: Run, turn: TurnValues, end: RunEnd) -> Run | None:
     """Write an answered turn, the assistant's message and the run's end; None when the run is not ours any more."""
-    return await (await connection.execute(_LAST_TURN.encode(), _named(run) | turn | end)).fetchone()
+    values = _held_by(run) | rows.values(turn) | rows.values(end)
+    return await rows.one(connection, Run, _LAST_TURN, values)
 
 
-async def finish(connection: Connection, run: Row, end: Row) -> Row | None:
+async def finish(connection: Connection, run: Run, end: RunEnd) -> Run | None:
     """Write the run's end and the assistant's message; None when the run is not ours any more."""
-    return await (await connection.execute(_FINISH.encode(), _named(run) | end)).fetchone()
+    return await rows.one(connection, Run, _FINISH, _held_by(run) | rows.values(end))
 
 
-async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Row | None:
+async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Run | None:
     """End an open run of the user's from outside; None when there is none."""
-    return await (await connection.execute(_CANCEL, [run_id, user_id])).fetchone()
+    return await rows.one(connection, Run, _CANCEL, [run_id, user_id])
 
 
-async def suspend(connection: Connection, run: Row, turn: int) -> Row | None:
+async def suspend(connection: Connection, run: Run, turn: int) -> Run | None:
     """Let a run wait for humans, in one of its turns; its new row, or None when the run is not ours any more."""
-    return await (await connection.execute(_SUSPEND.encode(), _named(run) | {"number": turn})).fetchone()
+    return await rows.one(connection, Run, _SUSPEND, _held_by(run) | {"number": turn})
 
 
-async def release(connection: Connection, run: Row) -> None:
+async def release(connection: Connection, run: Run) -> None:
     """Let go of a run, so that a worker may take it over at once."""
-    await connection.execute(_RELEASE, [run["id"], run["fence"]])
+    await connection.execute(_RELEASE, [run.id, run.fence])
 
 
-def turn_values(
-    turn_id: uuid.UUID,
-    attempt: int,
-    answer: Answer,
-    latency_ms: int,
-    client_calls: tuple[SuggestedCall, ...] = (),
-    family: str = "",
-    left_out: tuple[tuple[int, SuggestedCall], ...] = (),
-) -> Row:
-    """The columns of `turns` for a model's answer, whose `calls` are managed; `client_calls` go back to the client, and
-    those `left_out` to nobody."""
-    return {
-        "turn_id": turn_id,
-        "attempt": attempt,
-        "text": answer.text,
-        "calls": len(answer.calls),
-        "finish_reason": answer.finish_reason,
-        "input_tokens": answer.usage.input_tokens,
-        "output_tokens": answer.usage.output_tokens,
-        "latency_ms": latency_ms,
-        "more": _more(answer, client_calls, family, left_out),
-    }
-
-
-def _more(
-    answer: Answer,
-    client_calls: tuple[SuggestedCall, ...],
-    family: str,
-    left_out: tuple[tuple[int, SuggestedCall], ...],
-) -> str | None:
-    """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
-    more = {
-        "opaque": [[part.family, part.raw] for part in answer.opaque],
-        "client_calls": [[call.id, call.name, call.arguments, call.family, call.extra] for call in client_calls],
-        "left_out": [[at, *map(_plain, (call.id, call.name, call.arguments))] for at, call in left_out],
-        "stop_sequence": answer.stop_sequence,
-        "extra": answer.extra,
-        "family": family if answer.extra else None,
-        "cached_tokens": answer.usage.cached_tokens,
-        "reasoning_tokens": answer.usage.reasoning_tokens,
-    }
-    kept = {name: value for name, value in more.items() if value}
-    return orjson.dumps(kept).decode() if kept else None
-
-
-def _plain(text: str) -> str:
-    """The text without lone surrogates, which JSON cannot carry."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
-def end_values(
-    status: str,
-    content: str,
-    *,
-    incomplete_reason: str | None = None,
-    error: tuple[str, str, int] | None = None,
-) -> Row:
-    """The columns of a run's end; `error` is (code, message, HTTP status)."""
-    code, message, http_status = error or (None, None, None)
-    return {
-        "status": status,
-        "content": content,
-        "incomplete_reason": incomplete_reason,
-        "error_code": code,
-        "error_message": message,
-        "error_status": http_status,
-    }
-
-
-def _named(run: Row) -> Row:
-    return {"id": run["id"], "fence": run["fence"]}
+def _held_by(run: Run) -> dict[str, Any]:
+    return {"id": run.id, "fence": run.fence}
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-_RUN = "SELECT * FROM runs WHERE id = %s AND user_id = %s"
-_RUN_BY_KEY = "SELECT * FROM runs WHERE user_id = %s AND idempotency_key = %s"
-_TURNS = "SELECT * FROM turns WHERE run_id = %s ORDER BY number"
+_RUN = f"SELECT {_OF_RUN} FROM runs WHERE id = %s AND user_id = %s"
+_RUN_BY_KEY = f"SELECT {_OF_RUN} FROM runs WHERE user_id = %s AND idempotency_key = %s"
+_TURNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = %s ORDER BY number"
 # With the request that a call waits or waited for.
 _CALL = """
     SELECT c.*, a.status AS approval_status, a.expires_at AS approval_expires_at, a.used_at AS approval_used_at
@@ -225,25 +172,25 @@ _CALLS_OF_TURN = f"{_CALL} WHERE c.run_id = %s AND c.turn = %s ORDER BY c.positi
 _OWN = "SELECT 1 AS own FROM conversations WHERE id = %s"
 # The newest runs of a conversation, newest first, and everything that was said in them.
 _PAST_RUNS = """
-    SELECT r.id, r.status, m.content FROM runs r
+    SELECT r.id, m.content FROM runs r
     JOIN messages m ON m.run_id = r.id AND m.role = 'user' AND m.conversation_id = r.conversation_id
     WHERE r.conversation_id = %s AND r.created_at < coalesce((SELECT created_at FROM runs WHERE id = %s), 'infinity')
     ORDER BY r.created_at DESC LIMIT %s"""
 _PAST_TURNS = "SELECT run_id, number, text FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
-_TURNS_OF_RUNS = "SELECT * FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
+_TURNS_OF_RUNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
 _PAST_CALLS = """
     SELECT * FROM tool_calls WHERE run_id = ANY(%s) ORDER BY run_id, turn, position"""
 _USER_MESSAGE = "SELECT content FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
 
 
-async def run(connection: Connection, scope: TenantScope, run_id: uuid.UUID) -> Row | None:
+async def run(connection: Connection, scope: TenantScope, run_id: uuid.UUID) -> Run | None:
     """One of the user's runs."""
-    return await (await connection.execute(_RUN, [run_id, scope.user_id])).fetchone()
+    return await rows.one(connection, Run, _RUN, [run_id, scope.user_id])
 
 
-async def run_by_key(connection: Connection, scope: TenantScope, key: str) -> Row | None:
+async def run_by_key(connection: Connection, scope: TenantScope, key: str) -> Run | None:
     """The run that an Idempotency-Key began."""
-    return await (await connection.execute(_RUN_BY_KEY, [scope.user_id, key])).fetchone()
+    return await rows.one(connection, Run, _RUN_BY_KEY, [scope.user_id, key])
 
 
 async def owns(connection: Connection, conversation_id: uuid.UUID) -> bool:
@@ -251,9 +198,9 @@ async def owns(connection: Connection, conversation_id: uuid.UUID) -> bool:
     return await (await connection.execute(_OWN, [conversation_id])).fetchone() is not None
 
 
-async def turns(connection: Connection, run_id: uuid.UUID) -> list[Row]:
+async def turns(connection: Connection, run_id: uuid.UUID) -> list[Turn]:
     """A run's answered turns, in order."""
-    return await (await connection.execute(_TURNS, [run_id])).fetchall()
+    return await rows.every(connection, Turn, _TURNS, [run_id])
 
 
 async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = None) -> list[Row]:
@@ -263,9 +210,9 @@ async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = No
     return await (await connection.execute(_CALLS_OF_TURN.encode(), [run_id, turn])).fetchall()
 
 
-async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Row], list[Row]]:
+async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Turn], list[Row]]:
     """The turns and the calls of several runs, in order."""
-    of_turns = await (await connection.execute(_TURNS_OF_RUNS, [run_ids])).fetchall()
+    of_turns = await rows.every(connection, Turn, _TURNS_OF_RUNS, [run_ids])
     return of_turns, await (await connection.execute(_PAST_CALLS, [run_ids])).fetchall()
 
 
@@ -275,19 +222,19 @@ async def agent_slugs(connection: Connection) -> list[str]:
     return [row["slug"] for row in await (await connection.execute(query)).fetchall()]
 
 
-async def user_message(connection: Connection, run: Row) -> str:
+async def user_message(connection: Connection, run: Run) -> str:
     """What the user said to begin the run."""
-    row = await (await connection.execute(_USER_MESSAGE, [run["id"], run["conversation_id"]])).fetchone()
+    row = await (await connection.execute(_USER_MESSAGE, [run.id, run.conversation_id])).fetchone()
     return row["content"] if row else ""
 
 
 async def past(
     connection: Connection, conversation_id: uuid.UUID, before: uuid.UUID, most: int
-) -> tuple[list[Row], list[Row], list[Row]]:
+) -> tuple[list[PastRun], list[PastTurn], list[Row]]:
     """The conversation's newest runs before one, newest first, with their turns and calls in order."""
-    runs = await (await connection.execute(_PAST_RUNS, [conversation_id, before, most])).fetchall()
-    ids = [row["id"] for row in runs]
+    runs = await rows.every(connection, PastRun, _PAST_RUNS, [conversation_id, before, most])
+    ids = [run.id for run in runs]
     if not ids:
         return [], [], []
-    of_turns = await (await connection.execute(_PAST_TURNS, [ids])).fetchall()
+    of_turns = await rows.every(connection, PastTurn, _PAST_TURNS, [ids])
     return runs, of_turns, await (await connection.execute(_PAST_CALLS, [ids])).fetchall()

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
-from gateway.models import Run
+from gateway import models
 from gateway.providers.interface import Opaque, SuggestedCall
+from gateway.runs.rows import Run, Turn
 
 Row = dict[str, Any]
-FINAL = frozenset(Run.FINAL)
+FINAL = frozenset(models.Run.FINAL)
+_Status = models.Run.Status
 
 
 @dataclass(slots=True)
@@ -32,18 +32,18 @@ class TurnView:
     suspensions: int = 0
     finish_reason: str = "stop"
     heard: list[Opaque] = field(default_factory=list)
-    more: Row = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def opaque(self) -> tuple[Opaque, ...]:
         """The parts that came before the text, as far as they have come."""
-        kept = tuple(Opaque(family, raw) for family, raw in self.more.get("opaque", ()))
+        kept = tuple(Opaque(family, raw) for family, raw in self.details.get("opaque", ()))
         return kept or tuple(self.heard)
 
     @property
     def client_calls(self) -> tuple[SuggestedCall, ...]:
         """The calls of the client's own tools that the turn ended with."""
-        return tuple(SuggestedCall(*each) for each in self.more.get("client_calls", ()))
+        return tuple(SuggestedCall(*each) for each in self.details.get("client_calls", ()))
 
     @property
     def text(self) -> str:
@@ -73,28 +73,27 @@ class TurnView:
 
 
 class RunView:
-    """The run's row and its turns; whoever changes it calls `changed`, and every watcher wakes."""
+    """A run's row and its turns; whoever changes it calls `changed`, and every watcher wakes."""
 
-    def __init__(self, row: Row, turns: list[TurnView] | None = None):
-        self.row = row
+    def __init__(self, run: Run, turns: list[TurnView] | None = None):
+        self.run = run
         self.turns = turns or []
         self._watchers: set[asyncio.Event] = set()
 
     @property
     def id(self) -> uuid.UUID:
         """The run's id."""
-        run_id: uuid.UUID = self.row["id"]
-        return run_id
+        return self.run.id
 
     @property
     def final(self) -> bool:
         """Whether the run is over."""
-        return self.row["status"] in FINAL
+        return self.run.status in FINAL
 
     @property
     def suspended(self) -> bool:
         """Whether the run waits for a human, and for nothing else."""
-        return bool(self.row["status"] == Run.Status.REQUIRES_ACTION)
+        return self.run.status == _Status.REQUIRES_ACTION
 
     @property
     def last(self) -> TurnView | None:
@@ -122,37 +121,42 @@ def attempt_of(fence: int) -> int:
     return fence * 100
 
 
-def from_rows(row: Row, turns: list[Row], calls: list[Row]) -> RunView:
+def from_rows(run: Run, turns: list[Turn], calls: list[Row]) -> RunView:
     """The view of a run out of its rows alone."""
+    return RunView(run, turn_views(turns, calls))
+
+
+def turn_views(turns: list[Turn], calls: list[Row]) -> list[TurnView]:
+    """A run's answered turns with their calls."""
     views = [
         TurnView(
-            turn["number"],
-            turn["attempt"],
-            [turn["text"]],
-            len(turn["text"]),
-            suspensions=turn["suspensions"],
-            finish_reason=turn["finish_reason"],
-            more=orjson.loads(turn["more"] or "{}"),
+            turn.number,
+            turn.attempt,
+            [turn.text],
+            len(turn.text),
+            suspensions=turn.suspensions,
+            finish_reason=turn.finish_reason,
+            details=turn.details,
         )
         for turn in turns
     ]
     for call in calls:
         views[call["turn"] - 1].calls.append(call)
-    return RunView(row, views)
+    return views
 
 
 def refresh(view: RunView, fresh: RunView, under_way: TurnView | None = None) -> None:
     """Bring a view up to what the rows say, and to the turn that another process has under way; wake its watchers."""
-    view.row, view.turns = fresh.row, fresh.turns
+    view.run, view.turns = fresh.run, fresh.turns
     show(view, under_way)
 
 
 def show(view: RunView, under_way: TurnView | None) -> None:
     """Show a turn that another process has under way behind the turns of the rows, if it comes after them."""
-    if under_way is not None and view.row["status"] == Run.Status.IN_PROGRESS:
-        committed = view.turns[: view.row["turns"]]
+    if under_way is not None and view.run.status == _Status.IN_PROGRESS:
+        committed = view.turns[: view.run.turns]
         # An attempt of an earlier driver is void, however late its text comes.
-        if under_way.number == len(committed) + 1 and under_way.attempt >= attempt_of(view.row["fence"]):
+        if under_way.number == len(committed) + 1 and under_way.attempt >= attempt_of(view.run.fence):
             view.turns = [*committed, under_way]
     view.changed()
 
@@ -204,25 +208,25 @@ def required_action(calls: list[Row]) -> Row | None:
 
 def body(view: RunView) -> Row:
     """A run as `POST /api/v1/chat` and `GET /api/v1/runs/{id}` answer it."""
-    row = view.row
+    run = view.run
     last = view.last
     error = None
-    if row["error_code"]:
-        error = {"code": row["error_code"], "message": row["error_message"]}
+    if run.error_code:
+        error = {"code": run.error_code, "message": run.error_message}
     return {
-        "id": str(row["message_id"]),
-        "conversation_id": str(row["conversation_id"]),
-        "run_id": str(row["id"]),
-        "status": row["status"],
+        "id": str(run.message_id),
+        "conversation_id": str(run.conversation_id),
+        "run_id": str(run.id),
+        "status": run.status,
         "error": error,
-        "incomplete_reason": row["incomplete_reason"],
+        "incomplete_reason": run.incomplete_reason,
         "content": last.text if last else "",
-        "model": row["model"],
+        "model": run.model,
         "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
         "usage": {
-            "input_tokens": row["input_tokens"],
-            "output_tokens": row["output_tokens"],
-            "turns": row["turns"],
+            "input_tokens": run.input_tokens,
+            "output_tokens": run.output_tokens,
+            "turns": run.turns,
         },
         "required_action": required_action(pending(last)) if last and view.suspended else None,
     }

@@ -4,18 +4,16 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
+from gateway.runs.rows import Run
 from gateway.runs.view import RunView, TurnView
 
 Row = dict[str, Any]
 
 
-def run_row(**more: Any) -> Row:
+def run_row(**more: Any) -> Run:
     """A run in progress."""
-    return {
-        "id": uuid.uuid4(), "message_id": uuid.uuid4(), "conversation_id": uuid.uuid4(), "model": "offline/demo",
-        "status": "in_progress", "incomplete_reason": None, "error_code": None, "error_message": None,
-        "input_tokens": 0, "output_tokens": 0, "turns": 0, "fence": 1, **more,
-    }  # fmt: skip
+    ids = {name: uuid.uuid4() for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id")}
+    return Run(**{**ids, "profile": {}, "model": "offline/demo", "surface": "", **more})
 
 
 def call_row(turn: int, position: int, status: str = "proposed", **more: Any) -> Row:

@@ -1,5 +1,6 @@
 """A stream of events may be left and taken up again anywhere: nothing is lost, and nothing comes twice."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,14 +64,14 @@ def _change(run: RunView, what: str, number: int) -> None:
         held = [held_row(last.number, at) for at in range(number // 3)]
         last.calls = [*(call_row(last.number, at + len(held)) for at in range(number % 3 + 1)), *held]
     elif what == "suspend" and _only_humans_can_move(last) and not run.suspended:
-        run.row["status"] = "requires_action"
+        run.run = replace(run.run, status="requires_action")
         last.suspensions += 1
     elif last.calls:
         call = last.calls[number % len(last.calls)]
         undecided = call.get("approval_status") == "pending"
         if what == "decide" and undecided:
             call["approval_status"] = "approved"
-            run.row["status"] = "in_progress"
+            run.run = replace(run.run, status="in_progress")
         elif what == "run" and call["status"] != "success" and not undecided:
             call |= {"status": "running", "started_at": MOMENT}
         elif what == "settle" and call["status"] != "success" and not undecided:
@@ -92,7 +93,7 @@ def test_reading_at_any_moments_comes_to_the_same_as_reading_at_once(steps: list
             often.read(run)
         else:
             _change(run, what, number)
-    run.row["status"] = "completed"
+    run.run = replace(run.run, status="completed")
     often.read(run)
     once = Reader()
     once.seen = list(events.after(run, START))
@@ -157,7 +158,7 @@ def test_a_turn_taken_over_by_another_driver_voids_what_the_first_said() -> None
     reader = Reader()
     reader.read(run)
     run.turns = [turn(1, "Goodbye.", attempt=attempt_of(2))]
-    run.row["status"] = "completed"
+    run.run = replace(run.run, status="completed")
     reader.read(run)
     assert [event.name for event in reader.seen][2:] == ["message.restarted", "message.delta", "run.completed"]
     assert reader.told[1] == ("text", 1, "Goodbye.")

@@ -8,7 +8,8 @@ import pytest
 
 from gateway.providers.interface import AssistantMessage, ToolMessage, UserMessage
 from gateway.runs.prompting import messages
-from tests.gateway.run_rows import call_row, turn, view
+from gateway.runs.rows import PastRun, PastTurn
+from tests.gateway.run_rows import call_row, turn
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 
 LIMIT = 16_384
@@ -75,7 +76,7 @@ def test_a_call_that_has_not_ended_is_told_as_such(status: str, code: str) -> No
 def test_every_suggested_call_has_exactly_one_result_under_the_same_id() -> None:
     calls = [call_row(1, at, status) for at, status in enumerate(["success", "proposed", "queued"])]
     calls.append(call_row(1, 3, "error", error_code="not_allowed", error_message="No.", input=None, input_raw="{x"))
-    said, *results = messages.of_run(view(turn(1, "Saving.", *calls)), LIMIT)
+    said, *results = messages.of_turns([turn(1, "Saving.", *calls)], LIMIT)
     assert isinstance(said, AssistantMessage)
     assert said.text == "Saving."
     assert [call.id for call in said.calls] == [result.call_id for result in results if isinstance(result, ToolMessage)]
@@ -85,8 +86,8 @@ def test_every_suggested_call_has_exactly_one_result_under_the_same_id() -> None
 
 def test_earlier_runs_come_oldest_first_and_whole() -> None:
     ids = [uuid.uuid4() for _ in range(3)]
-    runs = [{"id": each, "content": f"question {number}", "status": "completed"} for number, each in enumerate(ids)]
-    turns = [{"run_id": each, "number": 1, "text": f"answer {number}"} for number, each in enumerate(ids)]
+    runs = [PastRun(each, f"question {number}") for number, each in enumerate(ids)]
+    turns = [PastTurn(each, 1, f"answer {number}") for number, each in enumerate(ids)]
     shown = messages.of_past(runs, turns, [], LIMIT)
     assert [message.text for message in shown if not isinstance(message, ToolMessage)] == [
         "question 2", "answer 2", "question 1", "answer 1", "question 0", "answer 0"
@@ -96,13 +97,13 @@ def test_earlier_runs_come_oldest_first_and_whole() -> None:
 def test_too_long_a_past_is_dropped_from_its_oldest_run_on_but_never_the_newest() -> None:
     ids = [uuid.uuid4() for _ in range(4)]
     long = "x" * (messages.MOST_CHARACTERS // 2)
-    runs = [{"id": each, "content": f"{number}{long}", "status": "completed"} for number, each in enumerate(ids)]
+    runs = [PastRun(each, f"{number}{long}") for number, each in enumerate(ids)]
     shown = messages.of_past(runs, [], [], LIMIT)
     assert [message.text[0] for message in shown if isinstance(message, UserMessage)] == ["0"]
-    huge = [{"id": ids[0], "content": long * 3, "status": "completed"}]
+    huge = [PastRun(ids[0], long * 3)]
     assert len(messages.of_past(huge, [], [], LIMIT)) == 1
 
 
 def test_a_run_without_an_answer_is_its_question_alone() -> None:
-    run = {"id": uuid.uuid4(), "content": "hello", "status": "failed"}
+    run = PastRun(uuid.uuid4(), "hello")
     assert messages.of_past([run], [], [], LIMIT) == [UserMessage("hello")]

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import fields
 from typing import Any
 
 import psycopg
@@ -10,26 +11,26 @@ import pytest
 from gateway.providers.interface import Answer
 from gateway.runs import preparation, repository
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.rows import NewRun, Run, RunEnd, TurnValues
 from tenants.scope.transactions import transaction
 from tests.database import rows
 from tests.people import Cast, Person
 
 Row = dict[str, Any]
 OPEN, FINAL = ["in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
-TURN = repository.turn_values(uuid.UUID(int=1), 100, Answer("Hello."), 5)
-END = repository.end_values("completed", "Hello.")
+END = RunEnd("completed", "Hello.")
 
 
 async def _run(person: Person, status: str = "in_progress", **columns: Any) -> Row:
     """A run in a status, held under fence 1 with a lease of an hour."""
-    run_id, conversation = uuid.uuid4(), uuid.uuid4()
-    values = {
-        "id": run_id, **person.scope._asdict(), "conversation_id": conversation, "message_id": uuid.uuid4(),
-        "user_message_id": uuid.uuid4(), "agent_id": None, "profile": {}, "model": "offline/demo", "lease": 3600,
-        "idempotency_key": None, "request_hash": None, "content": "hello", "title": "hello", "surface": "",
-    }  # fmt: skip
+    run_id = uuid.uuid4()
+    new = NewRun(
+        id=run_id, **person.scope._asdict(), conversation_id=uuid.uuid4(), message_id=uuid.uuid4(),
+        user_message_id=uuid.uuid4(), agent_id=None, profile={}, model="offline/demo", lease=3600,
+        idempotency_key=None, request_hash=None, content="hello", title="hello", surface="",
+    )  # fmt: skip
     async with transaction(person.scope) as connection:
-        await repository.begin(connection, values, new_conversation=True)
+        await repository.begin(connection, new, new_conversation=True)
         for name, value in (columns | {"status": status}).items():
             await connection.execute(f"UPDATE runs SET {name} = %s WHERE id = %s".encode(), [value, run_id])
     return row_of(run_id)
@@ -39,21 +40,24 @@ def row_of(run_id: uuid.UUID) -> Row:
     return rows("SELECT * FROM runs WHERE id = %(id)s", id=run_id)[0]
 
 
-def _turn() -> Row:
-    return TURN | {"turn_id": uuid.uuid4()}
+def _run_of(row: Row) -> Run:
+    return Run(**{each.name: row[each.name] for each in fields(Run)})
 
 
-async def _move(person: Person, name: str, run: Row) -> Row | None:
+async def _move(person: Person, name: str, row: Row) -> Run | None:
+    run = _run_of(row)
+    turn = TurnValues.of(Answer("Hello."), 100, 5)
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
-            return await repository.commit_turn(connection, run, _turn())
+            return await repository.commit_turn(connection, run, turn)
         if name == "commit_last_turn":
-            return await repository.commit_last_turn(connection, run, _turn(), END)
+            return await repository.commit_last_turn(connection, run, turn, END)
         if name == "finish":
             return await repository.finish(connection, run, END)
         if name == "take_over":
-            return await repository.take_over(connection, run["id"], 15)
-        return await repository.cancel(connection, run["id"], person.scope.user_id)
+            taken = await repository.take_over(connection, run.id, 15)
+            return taken and taken.run
+        return await repository.cancel(connection, run.id, person.scope.user_id)
 
 
 MOVES = ["commit_turn", "commit_last_turn", "finish", "take_over", "cancel"]
@@ -81,7 +85,7 @@ async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cas
     else:
         assert moved is not None
         after = row_of(run["id"])
-        assert after == moved
+        assert _run_of(after) == moved
         assert after["status"] == target
         assert after["turns"] == len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"]))
         assert len(rows(messages, r=run["id"])) == (2 if target == "completed" else 1)
@@ -93,7 +97,7 @@ async def test_an_old_fence_changes_nothing(tenant: Cast, move: str) -> None:
     async with transaction(tenant.alice.scope) as connection:
         taken = await repository.take_over(connection, late["id"], 15)
     assert taken is not None
-    assert taken["fence"] == late["fence"] + 1
+    assert taken.run.fence == late["fence"] + 1
     before = row_of(late["id"])
     assert await _move(tenant.alice, move, late) is None
     assert row_of(late["id"]) == before
@@ -104,7 +108,7 @@ async def test_a_run_that_is_held_is_not_taken_over_and_one_that_is_let_go_is_at
     run = await _run(tenant.alice)
     assert await _move(tenant.alice, "take_over", run) is None
     async with transaction(tenant.alice.scope) as connection:
-        await repository.release(connection, run)
+        await repository.release(connection, _run_of(run))
     assert await _move(tenant.alice, "take_over", run) is not None
 
 
@@ -139,5 +143,5 @@ async def test_a_turn_is_written_once(tenant: Cast) -> None:
     answers = await asyncio.gather(
         *(_move(tenant.alice, "commit_last_turn", run) for _ in range(5)), return_exceptions=True
     )
-    assert len([each for each in answers if isinstance(each, dict)]) == 1
+    assert len([each for each in answers if isinstance(each, Run)]) == 1
     assert len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"])) == 1

@@ -4,20 +4,23 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
 
+from gateway.runs.rows import Run
 from gateway.runs.view import RunView, TurnView
 from gateway.runs.watching import relay as relays
 from gateway.runs.watching.relay import INTEREST, Relay
+from tests.gateway.run_rows import run_row
 from tools.invocation import wakeups
 from tools.network import redis
 
 
-def _row(run_id: uuid.UUID, turns: int = 0, fence: int = 1, status: str = "in_progress") -> dict[str, Any]:
-    return {"id": run_id, "turns": turns, "fence": fence, "status": status}
+def _row(run_id: uuid.UUID, **more: Any) -> Run:
+    return run_row(id=run_id, **more)
 
 
 class _Wire:
@@ -178,7 +181,7 @@ async def test_text_is_not_shown_where_the_rows_have_gone_on(row: dict[str, Any]
 async def test_a_run_that_waits_for_humans_is_not_announced() -> None:
     async with _wired() as wire:
         _, _, waiting = _views()
-        waiting.row["status"] = "requires_action"
+        waiting.run = replace(waiting.run, status="requires_action")
         _, _, running = _views()
         with wire.follower.following(waiting), wire.follower.following(running):
             while not wire.announced:

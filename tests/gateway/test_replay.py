@@ -70,7 +70,7 @@ def test_an_intact_run_replays_without_a_difference(stack: Stack, tenant: Cast, 
     body = _said(stack, tenant, content)
     found = intact(tenant, body["run_id"])
     assert found.view is not None
-    assert found.view.row["status"] == "completed"
+    assert found.view.run.status == "completed"
     assert found.view.turns[-1].text == body["content"]
     replayed_calls = [(call["id"], call["status"]) for turn in found.view.turns for call in turn.calls]
     assert [(str(call_id), status) for call_id, status in replayed_calls] == [
@@ -99,7 +99,7 @@ def test_each_turn_is_asked_what_the_provider_was_asked_and_the_provider_is_aske
 def test_an_edited_approval_replays_with_what_ran(stack: Stack, tenant: Cast) -> None:
     body = _said(stack, tenant, f"{MAIL}\n{NOTE}", 202)
     waiting = intact(tenant, body["run_id"])
-    assert waiting.view is not None and waiting.view.row["status"] == "requires_action"
+    assert waiting.view is not None and waiting.view.run.status == "requires_action"
     edited = {"to": "bob@example.com", "subject": "Hello", "body": "Dear Bob"}
     assert decide(stack, tenant.carol, _requests(tenant)[0], "approve", arguments=edited).status_code == 200
     assert ended(stack, tenant.alice, body["run_id"])["status"] == "completed"
@@ -140,7 +140,7 @@ def test_a_run_that_was_cancelled_while_it_waited_replays_to_its_end(stack: Stac
     body = _said(stack, tenant, f"{NOTE}\n{MAIL}", 202)
     httpx.post(f"{stack.url}/api/v1/runs/{body['run_id']}/cancel", headers=tenant.alice.headers)
     found = intact(tenant, body["run_id"])
-    assert found.view is not None and found.view.row["status"] == "cancelled"
+    assert found.view is not None and found.view.run.status == "cancelled"
 
 
 def test_a_run_out_of_turns_replays(stack: Stack, tenant: Cast) -> None:
@@ -157,7 +157,7 @@ def test_a_run_whose_provider_failed_fails_again(upstream: Upstream, tenant: Cas
     answer = httpx.post(f"{upstream.stack.url}/api/v1/chat", json=scripted(script), headers=tenant.alice.headers)
     assert answer.status_code == answered
     found = intact(tenant, answer.json()["run_id"])
-    assert found.view is not None and found.view.row["error_code"] == "provider_error"
+    assert found.view is not None and found.view.run.error_code == "provider_error"
 
 
 def test_a_run_out_of_time_keeps_what_had_been_said(upstream: Upstream, tenant: Cast) -> None:

@@ -57,7 +57,7 @@ async def _chat(tenant: Cast, content: str, monkeypatch: pytest.MonkeyPatch) -> 
         assert principal is not None
         view = await lifecycle.begin(principal, ChatRequest(content))
         await lifecycle.until_rest(tenant.alice.scope, view)
-    assert view.row["status"] == "completed"
+    assert view.run.status == "completed"
     return sent
 
 

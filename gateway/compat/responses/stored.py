@@ -43,12 +43,13 @@ async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
     tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     run_id = uuid.UUID(ids.run_of_response(response_id) or NOBODY)
     async with transaction(tenant_scope) as connection:
-        row = await repository.run(connection, tenant_scope, run_id)
+        run = await repository.run(connection, tenant_scope, run_id)
         request = await repository.request(connection, run_id)
-        if row is None or request is None or row["surface"] != SURFACE.name:
+        if run is None or request is None or run.surface != SURFACE.name:
             raise NoSuchResponse(response_id, "response_id")
-        view = from_rows(row, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
-    body = SURFACE.whole(replies.reply(view, serialization.loads(request), int(row["created_at"].timestamp())))
-    if row["status"] == "failed":
-        return {**body, "error": {"code": row["error_code"], "message": row["error_message"]}}
+        view = from_rows(run, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+    assert run.created_at is not None
+    body = SURFACE.whole(replies.reply(view, serialization.loads(request), int(run.created_at.timestamp())))
+    if run.status == "failed":
+        return {**body, "error": {"code": run.error_code, "message": run.error_message}}
     return body

@@ -105,8 +105,8 @@ def told(found: Replayed) -> list[str]:
         if turn is None:
             lines.append("  not answered")
             continue
-        spent = f"{turn['input_tokens']:,} + {turn['output_tokens']:,} tokens"
-        lines.append(f"  answered {len(turn['text']):,} characters, {spent}, in {took(turn['latency_ms'])}")
+        spent = f"{turn.input_tokens:,} + {turn.output_tokens:,} tokens"
+        lines.append(f"  answered {len(turn.text):,} characters, {spent}, in {took(turn.latency_ms)}")
         answers = found.prompts[number].messages if number < len(found.prompts) else ()
         results = {each.call_id: each.content for each in answers if isinstance(each, ToolMessage)}
         lines += [_call(call, results.get(call_id(call["id"]))) for call in found.recording.of_turn(number)]
@@ -119,8 +119,8 @@ def _head(found: Replayed) -> list[str]:
     run = found.recording.run
     if run is None:
         return [f"{_many(len(found.recording.calls), 'call')} of a run that was deleted"]
-    over = f" over {run['surface']}" if run["surface"] else ""
-    return [f"run {run['id']}: {run['model']}{over}, {run['status']}, {_many(run['turns'], 'turn')}"]
+    over = f" over {run.surface}" if run.surface else ""
+    return [f"run {run.id}: {run.model}{over}, {run.status}, {_many(run.turns, 'turn')}"]
 
 
 def _call(call: Row, result: str | None) -> str:

@@ -21,9 +21,9 @@ STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering"
 
 def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     """The answer for a run at rest: HTTP status, body and headers. A failed run is a problem document."""
-    row = view.row
-    if row["status"] == "failed":
-        status = row["error_status"] or 500
+    run = view.run
+    if run.status == "failed":
+        status = run.error_status or 500
         headers = {}
         if status == 429:
             seconds = PROVIDER_RETRY_SECONDS
@@ -32,8 +32,12 @@ def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
                 "RateLimit-Policy": f'"provider";q=1;w={seconds}',
                 "RateLimit": f'"provider";r=0;t={seconds}',
             }
-        return status, problem(status, row["error_code"], row["error_message"], run_id=str(view.id)), headers
-    return (202 if row["status"] == "requires_action" else 200), body(view), {}
+        return (
+            status,
+            problem(status, run.error_code or "internal_error", run.error_message or "", run_id=str(view.id)),
+            headers,
+        )
+    return (202 if run.status == "requires_action" else 200), body(view), {}
 
 
 async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:

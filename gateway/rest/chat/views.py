@@ -34,6 +34,7 @@ from gateway.runs.errors import (
 )
 from gateway.runs.prompting import messages
 from gateway.runs.replay import events as replay_events
+from gateway.runs.rows import Turn
 from gateway.runs.view import RunView, call_body
 from gateway.runs.view import body as run_body
 from gateway.runs.watching import events
@@ -211,8 +212,8 @@ class RunReplayView(AsyncView):
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """`Turn`, `ToolCall` and `ToolResult` as JSON lines; 409 `run_not_over` while the run goes on."""
-        run = await lifecycle.look(self.tenant_scope, run_id)
-        replay_events.ensure_over(run.row)
+        view = await lifecycle.look(self.tenant_scope, run_id)
+        replay_events.ensure_over(view.run)
         lines = replay_events.stream(self.tenant_scope, run_id)
         return StreamingHttpResponse(lines, content_type=replay_events.CONTENT_TYPE, headers=answers.STREAM_HEADERS)
 
@@ -223,24 +224,24 @@ class RunTraceView(AsyncView):
     @extend_schema(operation_id="get_run_trace", responses={200: run_serializers.Trace, **refusals(NoSuchRun)})
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
-        run = await lifecycle.look(self.tenant_scope, run_id)
+        view = await lifecycle.look(self.tenant_scope, run_id)
         async with transaction(self.tenant_scope) as connection:
             turns = await repository.turns(connection, run_id)
             calls = await repository.calls(connection, run_id)
-        limit = run.row["profile"]["max_result_bytes"]
-        trace = [_turn(turn, [call for call in calls if call["turn"] == turn["number"]], limit) for turn in turns]
-        whole = run_body(run)
+        limit = view.run.profile["max_result_bytes"]
+        trace = [_turn(turn, [call for call in calls if call["turn"] == turn.number], limit) for turn in turns]
+        whole = run_body(view)
         shown = {name: whole[name] for name in ("run_id", "conversation_id", "status", "model", "usage", "error")}
         return Response({**shown, "tool_trace": trace})
 
 
-def _turn(turn: dict[str, Any], calls: list[dict[str, Any]], limit: int) -> dict[str, Any]:
+def _turn(turn: Turn, calls: list[dict[str, Any]], limit: int) -> dict[str, Any]:
     return {
-        "turn": turn["number"],
-        "text": turn["text"],
-        "finish_reason": turn["finish_reason"],
-        "latency_ms": turn["latency_ms"],
-        "usage": {"input_tokens": turn["input_tokens"], "output_tokens": turn["output_tokens"]},
+        "turn": turn.number,
+        "text": turn.text,
+        "finish_reason": turn.finish_reason,
+        "latency_ms": turn.latency_ms,
+        "usage": {"input_tokens": turn.input_tokens, "output_tokens": turn.output_tokens},
         "tool_calls": [
             {
                 **call_body(call),

@@ -12,6 +12,7 @@ covered, since clients change them as they go, and neither is white space, since
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -31,23 +32,34 @@ from gateway.providers.interface import (
 from gateway.runs import repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import messages as prompts
-from gateway.runs.view import RunView, TurnView, from_rows
+from gateway.runs.rows import Run
+from gateway.runs.view import TurnView, turn_views
+from tenants.scope import rows
 from tenants.scope.transactions import Connection
 
 Row = dict[str, Any]
-
 KEPT_DAYS = 30
 # Transcripts may be long; what is looked up and put back is the newest part.
 MOST_ANSWERS = 200
-NOBODY: Mapping[int, Row] = MappingProxyType({})
+NOBODY: Mapping[int, Run] = MappingProxyType({})
 
 _REMEMBER = """
     INSERT INTO continuations (id, tenant_id, user_id, digest, run_id) VALUES (gen_random_uuid(), %s, %s, %s, %s)
     ON CONFLICT (tenant_id, user_id, digest) DO UPDATE SET run_id = excluded.run_id, created_at = now()"""
 _FIND = """
-    SELECT c.digest, c.run_id, r.conversation_id, r.profile FROM continuations c JOIN runs r ON r.id = c.run_id
+    SELECT r.id, r.conversation_id, r.profile, c.digest FROM continuations c JOIN runs r ON r.id = c.run_id
     WHERE c.user_id = %s AND c.digest = ANY(%s) AND c.created_at > now() - make_interval(days => %s)"""
 FORGET = "DELETE FROM continuations WHERE created_at < now() - make_interval(days => %s) RETURNING id"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The run that made an answer, and the digest of the transcript up to it."""
+
+    id: uuid.UUID
+    conversation_id: uuid.UUID
+    profile: dict[str, Any]
+    digest: bytes
 
 
 def visible(turns: Iterable[TurnView], notice: str = "") -> AssistantMessage:
@@ -68,7 +80,7 @@ def notice(calls: Iterable[Row]) -> str:
 
 async def remember(connection: Connection, execution: RunExecution, last: TurnView, notice: str = "") -> None:
     """Keep the way from the transcript with this answer to its run, in the transaction that commits the answer."""
-    if not execution.view.row["surface"]:
+    if not execution.view.run.surface:
         return
     before = _digests(execution.transcript)
     answer = visible([*execution.view.turns[: last.number - 1], last], notice)
@@ -77,7 +89,7 @@ async def remember(connection: Connection, execution: RunExecution, last: TurnVi
 
 
 async def restored(
-    connection: Connection, user_id: uuid.UUID, messages: Sequence[PromptMessage], named: Mapping[int, Row] = NOBODY
+    connection: Connection, user_id: uuid.UUID, messages: Sequence[PromptMessage], named: Mapping[int, Run] = NOBODY
 ) -> tuple[list[PromptMessage], uuid.UUID | None]:
     """The transcript with hidden rounds put back, newest first as far as there is room, and the conversation that it
     goes on, if it is known. `named` are the rows of runs whose answers the client named itself, by their place."""
@@ -86,20 +98,19 @@ async def restored(
     if not answers:
         return list(messages), None
     asked = [user_id, [digests[at] for at in answers], KEPT_DAYS]
-    rows = await (await connection.execute(_FIND, asked)).fetchall()
-    by_digest = {bytes(row["digest"]): row for row in rows}
-    found = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}
-    found |= {at: row | {"run_id": row["id"]} for at, row in named.items() if at >= answers[0]}
-    runs = await _views(connection, list({row["run_id"] for row in found.values()}))
+    by_digest = {known.digest: known for known in await rows.every(connection, _Known, _FIND, asked)}
+    found: dict[int, _Known | Run] = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}
+    found |= {at: run for at, run in named.items() if at >= answers[0]}
+    turns = await _turns(connection, list({run.id for run in found.values()}))
     shown = list(messages)
     room = prompts.MOST_CHARACTERS
     conversation: uuid.UUID | None = None
     for at in reversed(answers):
-        row = found.get(at)
-        if row is None:
+        run = found.get(at)
+        if run is None:
             continue
-        conversation = conversation or row["conversation_id"]
-        rounds = _rounds(runs[row["run_id"]], messages[at], row["profile"]["max_result_bytes"])
+        conversation = conversation or run.conversation_id
+        rounds = _rounds(turns[run.id], messages[at], run.profile["max_result_bytes"])
         room -= sum(map(prompts.size, rounds))
         if room < 0:
             break
@@ -107,26 +118,25 @@ async def restored(
     return shown, conversation
 
 
-async def _views(connection: Connection, run_ids: list[uuid.UUID]) -> dict[uuid.UUID, RunView]:
+async def _turns(connection: Connection, run_ids: list[uuid.UUID]) -> dict[uuid.UUID, list[TurnView]]:
     if not run_ids:
         return {}
     turns, calls = await repository.of_runs(connection, run_ids)
     return {
-        run_id: from_rows(
-            {"id": run_id},
-            [turn for turn in turns if turn["run_id"] == run_id],
+        run_id: turn_views(
+            [turn for turn in turns if turn.run_id == run_id],
             [call for call in calls if call["run_id"] == run_id],
         )
         for run_id in run_ids
     }
 
 
-def _rounds(run: RunView, seen: PromptMessage, limit: int) -> list[PromptMessage]:
+def _rounds(turns: list[TurnView], seen: PromptMessage, limit: int) -> list[PromptMessage]:
     """The run's turns as they were; of the last one, the client's own calls as the client sends them."""
     assert isinstance(seen, AssistantMessage)
-    rounds = prompts.of_run(run, limit)
-    if seen.calls and run.turns:
-        last = run.turns[-1]
+    rounds = prompts.of_turns(turns, limit)
+    if seen.calls and turns:
+        last = turns[-1]
         if not last.calls and rounds and isinstance(rounds[-1], AssistantMessage):
             rounds.pop()
         rounds.append(AssistantMessage(last.text, seen.calls, last.opaque or seen.opaque))

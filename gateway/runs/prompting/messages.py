@@ -2,6 +2,7 @@
 
 import uuid
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,8 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.runs.view import RunView
+from gateway.runs.rows import PastRun, PastTurn
+from gateway.runs.view import RunView, TurnView
 from tools.invocation import results as told
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 from tools.registry import registry
@@ -86,9 +88,9 @@ def _erased(call: Row) -> bool:
     return "row_key" in call and call["row_key"] is None
 
 
-def of_run(view: RunView, limit: int) -> list[PromptMessage]:
-    """This run's answered turns."""
-    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque) for turn in view.turns))
+def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
+    """A run's answered turns."""
+    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque) for turn in turns))
 
 
 def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
@@ -104,20 +106,20 @@ def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
     ]
 
 
-def of_past(runs: list[Row], turns: list[Row], calls: list[Row], limit: int) -> list[PromptMessage]:
+def of_past(runs: list[PastRun], turns: list[PastTurn], calls: list[Row], limit: int) -> list[PromptMessage]:
     """Earlier runs (newest first) as messages in order; the oldest are dropped whole when all are too long."""
-    turns_of: dict[uuid.UUID, list[Row]] = defaultdict(list)
+    turns_of: dict[uuid.UUID, list[PastTurn]] = defaultdict(list)
     calls_of: dict[tuple[uuid.UUID, int], list[Row]] = defaultdict(list)
     for turn in turns:
-        turns_of[turn["run_id"]].append(turn)
+        turns_of[turn.run_id].append(turn)
     for call in calls:
         calls_of[call["run_id"], call["turn"]].append(call)
     shown: list[list[PromptMessage]] = []
     room = MOST_CHARACTERS
     for run in runs:
-        messages: list[PromptMessage] = [UserMessage(run["content"])]
-        for turn in turns_of[run["id"]]:
-            messages += of_turn(turn["text"], calls_of[run["id"], turn["number"]], limit)
+        messages: list[PromptMessage] = [UserMessage(run.content)]
+        for turn in turns_of[run.id]:
+            messages += of_turn(turn.text, calls_of[run.id, turn.number], limit)
         room -= sum(map(size, messages))
         if room < 0 and shown:
             break

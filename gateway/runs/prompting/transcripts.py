@@ -8,7 +8,8 @@ from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.prompting.pairing import paired
-from gateway.runs.view import Row, from_rows
+from gateway.runs.rows import Run
+from gateway.runs.view import turn_views
 from tenants.scope.transactions import Connection, TenantScope
 
 # Responses that go on from one another, all the way back.
@@ -17,7 +18,7 @@ MOST_RESPONSES = 100
 
 async def whole(
     connection: Connection, scope: TenantScope, client: ClientRequest
-) -> tuple[tuple[PromptMessage, ...], dict[int, Row]]:
+) -> tuple[tuple[PromptMessage, ...], dict[int, Run]]:
     """The client's messages after those of the response that it goes on from, and the runs whose answers it named, by
     their place among them. Raises NoSuchResponse, BadRequest."""
     messages, named = await _own(connection, scope, client)
@@ -26,13 +27,13 @@ async def whole(
         steps += 1
         if steps > MOST_RESPONSES:
             raise NoSuchResponse(f"resp_{previous}")
-        row, said = await _answer(connection, scope, previous)
-        kept_request = await repository.request(connection, row["id"])
+        run, said = await _answer(connection, scope, previous)
+        kept_request = await repository.request(connection, run.id)
         if kept_request is None:
             raise NoSuchResponse(f"resp_{previous}")
         earlier = serialization.loads(kept_request)
         before, named_before = await _own(connection, scope, earlier)
-        named = named_before | {len(before): row} | _shifted(named, len(before) + 1)
+        named = named_before | {len(before): run} | _shifted(named, len(before) + 1)
         messages = [*before, said, *messages]
         previous = earlier.previous
     if client.instructions:
@@ -43,24 +44,24 @@ async def whole(
 
 async def _own(
     connection: Connection, scope: TenantScope, client: ClientRequest
-) -> tuple[list[PromptMessage], dict[int, Row]]:
+) -> tuple[list[PromptMessage], dict[int, Run]]:
     """A request's own messages, with the answers that it refers to."""
     messages = list(client.messages)
-    named: dict[int, Row] = {}
+    named: dict[int, Run] = {}
     for at, run_id in client.references:
         named[at], messages[at] = await _answer(connection, scope, run_id)
     return messages, named
 
 
-async def _answer(connection: Connection, scope: TenantScope, run_id: str) -> tuple[Row, AssistantMessage]:
+async def _answer(connection: Connection, scope: TenantScope, run_id: str) -> tuple[Run, AssistantMessage]:
     """A run of the user's, and its answer as its client saw it. Raises NoSuchResponse."""
-    row = await repository.run(connection, scope, uuid.UUID(run_id))
-    if row is None or not row["surface"]:
+    run = await repository.run(connection, scope, uuid.UUID(run_id))
+    if run is None or not run.surface:
         raise NoSuchResponse(f"resp_{run_id}")
-    run = from_rows(row, *await repository.of_runs(connection, [row["id"]]))
-    waited = [call for turn in run.turns for call in turn.calls if call["approval_id"]]
-    return row, continuity.visible(run.turns, continuity.notice(waited) if waited else "")
+    turns = turn_views(*await repository.of_runs(connection, [run.id]))
+    waited = [call for turn in turns for call in turn.calls if call["approval_id"]]
+    return run, continuity.visible(turns, continuity.notice(waited) if waited else "")
 
 
-def _shifted(named: dict[int, Row], by: int) -> dict[int, Row]:
-    return {at + by: row for at, row in named.items()}
+def _shifted(named: dict[int, Run], by: int) -> dict[int, Run]:
+    return {at + by: run for at, run in named.items()}

@@ -6,7 +6,8 @@ row is not what the ledger was told of it, that is a difference.
 
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from audit.canonical import NotCanonical, sha256_hex
 from audit.checks import statements
@@ -78,14 +79,15 @@ async def replay(run_id: uuid.UUID) -> Replayed:
 async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
     """The run as the loop takes it: from its beginning, and on after each time that it waited for humans."""
     recording, run = ports.recording, ports.run
-    begun = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
-    view = RunView(run | begun | dict.fromkeys(_COUNTED, 0) | {"status": "in_progress", "fence": 1})
+    begun: dict[str, Any] = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
+    begun |= dict.fromkeys(_COUNTED, 0)
+    view = RunView(replace(run, **begun, status="in_progress", fence=1))
     execution = RunExecution(
         view,
         recording.scope,
         recording.shown,
         time.monotonic() + 24 * 3600,
-        streams=any(turn["finish_reason"] == "cut_off" for turn in recording.turns),
+        streams=any(turn.finish_reason == "cut_off" for turn in recording.turns),
         ports=ports,
         asked=recording.asked,
         transcript=recording.transcript,
@@ -96,13 +98,13 @@ async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
             if not view.suspended:
                 break
             if not ports.decide():
-                if run["status"] == "requires_action":
+                if run.status == "requires_action":
                     break
                 raise ports.end()
-            view.row = view.row | {"status": "in_progress"}
+            view.run = replace(view.run, status="in_progress")
     except RunLost:
         # Cancelled from outside, which is nothing that the loop decides.
-        view.row = view.row | {name: run[name] for name in _OF_RUN}
+        view.run = replace(view.run, **{name: getattr(run, name) for name in _OF_RUN})
         ports.calls |= {call["id"]: call for call in recording.calls if call["id"] in ports.calls}
     except RecordingEnds as end:
         found.stopped = str(end)
@@ -118,11 +120,11 @@ def _compare(found: Replayed, ports: ReplayPorts) -> None:
     """Hold what the loop came to against the rows."""
     assert found.view is not None
     for name in (*_OF_RUN, *_COUNTED):
-        found.differ("run", name, ports.run[name], found.view.row[name])
-    found.differ("run", "number of turns", len(found.recording.turns), found.view.row["turns"])
+        found.differ("run", name, getattr(ports.run, name), getattr(found.view.run, name))
+    found.differ("run", "number of turns", len(found.recording.turns), found.view.run.turns)
     if ports.said is not None:
         found.differ("run", "answer", found.recording.answer, ports.said)
-    limit = ports.run["profile"]["max_result_bytes"]
+    limit = ports.run.profile["max_result_bytes"]
     told = {prompts.call_id(call["id"]): call for call in found.recording.calls}
     for number, prompt in enumerate(found.prompts, 1):
         for message in prompt.messages:

@@ -17,13 +17,14 @@ import orjson
 from gateway.runs import repository
 from gateway.runs.errors import RunNotOver
 from gateway.runs.replay.recording import Recording
+from gateway.runs.rows import Run, Turn
 from gateway.runs.view import FINAL, Row
 from tenants.scope.transactions import TenantScope, transaction
 
 CONTENT_TYPE = "application/x-ndjson"
 
 
-def of_turn(run_id: uuid.UUID, number: int, turn: Row | None, calls: list[Row]) -> Iterator[bytes]:
+def of_turn(run_id: uuid.UUID, number: int, turn: Turn | None, calls: list[Row]) -> Iterator[bytes]:
     """The lines of one turn; without `turn`, of which only calls are left, those of the tools."""
     if turn is not None:
         yield _line(
@@ -31,12 +32,12 @@ def of_turn(run_id: uuid.UUID, number: int, turn: Row | None, calls: list[Row]) 
                 "event": "Turn",
                 "run_id": run_id,
                 "turn": number,
-                "text": turn["text"],
-                "finish_reason": turn["finish_reason"],
-                "input_tokens": turn["input_tokens"],
-                "output_tokens": turn["output_tokens"],
-                "latency_ms": turn["latency_ms"],
-                "created_at": turn["created_at"],
+                "text": turn.text,
+                "finish_reason": turn.finish_reason,
+                "input_tokens": turn.input_tokens,
+                "output_tokens": turn.output_tokens,
+                "latency_ms": turn.latency_ms,
+                "created_at": turn.created_at,
             }
         )
     for call in calls:
@@ -55,15 +56,15 @@ def of_recording(run_id: uuid.UUID, recording: Recording) -> Iterator[bytes]:
 
 
 def _lines(run_id: uuid.UUID, recording: Recording) -> Iterator[bytes]:
-    numbers = {call["turn"] for call in recording.calls} | {turn["number"] for turn in recording.turns}
+    numbers = {call["turn"] for call in recording.calls} | {turn.number for turn in recording.turns}
     for number in sorted(numbers):
         yield from of_turn(run_id, number, recording.turn(number), recording.of_turn(number))
 
 
-def ensure_over(run: Row) -> None:
+def ensure_over(run: Run) -> None:
     """Raise RunNotOver while the run goes on: what it came to is not known yet."""
-    if run["status"] not in FINAL:
-        raise RunNotOver(run["id"], run["status"])
+    if run.status not in FINAL:
+        raise RunNotOver(run.id, run.status)
 
 
 async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
@@ -72,8 +73,8 @@ async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
         turns = await repository.turns(connection, run_id)
     for turn in turns:
         async with transaction(scope) as connection:
-            calls = await repository.calls(connection, run_id, turn["number"])
-        for line in of_turn(run_id, turn["number"], turn, calls):
+            calls = await repository.calls(connection, run_id, turn.number)
+        for line in of_turn(run_id, turn.number, turn, calls):
             yield line
 
 

@@ -13,8 +13,6 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from gateway.providers.errors import ProviderError, ProviderRateLimited
@@ -23,6 +21,7 @@ from gateway.providers.registry import UnknownModel
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.replay.recording import Recording, answer_of
 from gateway.runs.replay.unit_of_work import ENDED, ReplayUnitOfWork
+from gateway.runs.rows import Run, Turn
 from gateway.runs.view import FINAL, Row
 from tenants.scope.transactions import TenantScope
 from tools.gates import tool_gates
@@ -47,7 +46,7 @@ class RecordingEnds(Exception):
 class ReplayPorts:
     """See `gateway.runs.execution.RunPorts`; `differences`: found so far, `prompts`: what the model was asked."""
 
-    def __init__(self, recording: Recording, run: Row):
+    def __init__(self, recording: Recording, run: Run):
         self.recording = recording
         self.run = run
         self.differences: list[Difference] = []
@@ -66,12 +65,12 @@ class ReplayPorts:
     def end(self) -> BaseException:
         """What the loop meets where the recording ends."""
         run = self.run
-        if run["status"] not in FINAL:
-            return RecordingEnds(f"the run is {run['status']}: what comes next has not happened yet")
-        code, message = run["error_code"], run["error_message"]
-        if run["status"] == "cancelled" and code is None:
+        if run.status not in FINAL:
+            return RecordingEnds(f"the run is {run.status}: what comes next has not happened yet")
+        code, message = run.error_code, run.error_message or ""
+        if run.status == "cancelled" and code is None:
             return RunLost()
-        if run["incomplete_reason"] == "time":
+        if run.incomplete_reason == "time":
             return TimeoutError()
         if code == "internal_error":
             return RecordingEnds("Toolgate itself failed here, which its log explains and the record does not")
@@ -80,7 +79,7 @@ class ReplayPorts:
         if code == "unknown_model":
             return UnknownModel(message)
         if code == "provider_error":
-            failure = (ProviderRateLimited if run["error_status"] == 429 else ProviderError)(message)
+            failure = (ProviderRateLimited if run.error_status == 429 else ProviderError)(message)
             failure.retryable = False
             return failure
         asked, turns = len(self.prompts), len(self.recording.turns)
@@ -113,7 +112,7 @@ class ReplayPorts:
         if request is None or request["status"] == "pending":
             return False
         # What is withdrawn at the run's end is decided in the same moment.
-        return not (request["status"] == "cancelled" and request["decided_at"] == self.run["finished_at"])
+        return not (request["status"] == "cancelled" and request["decided_at"] == self.run.finished_at)
 
     def only_humans_are_waited_for(self) -> bool:
         """Whether every call that has not ended waits for a decision, and no suspension is left to happen before it."""
@@ -122,7 +121,7 @@ class ReplayPorts:
         return (
             all(call["approval_status"] == "pending" for call in is_open)
             and turn is not None
-            and self.suspensions >= turn["suspensions"]
+            and self.suspensions >= turn.suspensions
         )
 
     # --- gateway.runs.execution.RunPorts ------------------------------------------------------------------------------
@@ -140,11 +139,11 @@ class ReplayPorts:
 
     def provider(self, model: str) -> tuple[Provider, str]:
         """Who gives the recorded answers."""
-        if self.run["error_code"] == "unknown_model" and len(self.prompts) == len(self.recording.turns):
+        if self.run.error_code == "unknown_model" and len(self.prompts) == len(self.recording.turns):
             raise self.end()
         return _RecordedProvider(self), model.partition("/")[2]
 
-    def answered(self, prompt: Prompt) -> Row:
+    def answered(self, prompt: Prompt) -> Turn:
         """The turn that answers a prompt; raises what `end` says when none does."""
         self.prompts.append(prompt)
         number = len(self.prompts)
@@ -216,12 +215,12 @@ class _RecordedProvider:
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """The turn's answer; one that its time cut off is cut off again."""
         turn = self._ports.answered(prompt)
-        answer = answer_of(turn, self._ports.recording.of_turn(turn["number"]))
+        answer = answer_of(turn, self._ports.recording.of_turn(turn.number))
         if answer.finish_reason == "cut_off":
             if on_text is not None:
                 on_text(answer.text)
             raise TimeoutError
-        self.family = orjson.loads(turn["more"] or "{}").get("family") or self.family
+        self.family = turn.details.get("family") or self.family
         return answer
 
     async def close(self) -> None:

@@ -5,13 +5,12 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
-import orjson
-
 from approvals.requests import rights
 from approvals.requests.rights import Rights
 from gateway.providers.interface import Answer, Opaque, PromptMessage, SuggestedCall, Usage
 from gateway.runs import preparation, repository
 from gateway.runs.execution import Asked
+from gateway.runs.rows import Run, Turn
 from gateway.runs.view import Row
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, TenantScope, transaction
@@ -38,12 +37,12 @@ class Recording:
     """
 
     scope: TenantScope
-    run: Row | None
+    run: Run | None
     calls: list[Row]
     requests: dict[uuid.UUID, Row]
     decisions: list[Row]
     entries: list[Row]
-    turns: list[Row] = field(default_factory=list)
+    turns: list[Turn] = field(default_factory=list)
     shown: list[PromptMessage] = field(default_factory=list)
     asked: Asked = field(default_factory=Asked)
     transcript: tuple[PromptMessage, ...] = ()
@@ -54,9 +53,9 @@ class Recording:
         """A turn's calls, in order."""
         return [call for call in self.calls if call["turn"] == number]
 
-    def turn(self, number: int) -> Row | None:
+    def turn(self, number: int) -> Turn | None:
         """An answered turn."""
-        return next((turn for turn in self.turns if turn["number"] == number), None)
+        return next((turn for turn in self.turns if turn.number == number), None)
 
 
 async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
@@ -85,8 +84,8 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
             found.turns = await repository.turns(connection, run_id)
         if run is not None and driven:
             found.shown, found.asked, found.transcript = await preparation.led_up_to(connection, scope, run)
-            found.known = await rights.load(connection, scope.user_id, run["profile"])
-            said = await _all(connection, _ANSWER, run["message_id"])
+            found.known = await rights.load(connection, scope.user_id, run.profile)
+            said = await _all(connection, _ANSWER, run.message_id)
             found.answer = said[0]["content"] if said else None
     return found
 
@@ -95,26 +94,26 @@ async def _all(connection: Connection, query: LiteralString, *values: Any) -> li
     return await (await connection.execute(query, values)).fetchall()
 
 
-def answer_of(turn: Row, calls: list[Row]) -> Answer:
+def answer_of(turn: Turn, calls: list[Row]) -> Answer:
     """What the model answered in a turn, out of its row and its calls'."""
-    more = orjson.loads(turn["more"] or "{}")
+    details = turn.details
     suggested = [SuggestedCall(call["id"].hex, call["tool_name"], arguments_of(call)) for call in calls]
-    suggested += [SuggestedCall(*each) for each in more.get("client_calls", ())]
-    for at, call_id, name, arguments in more.get("left_out", ()):
+    suggested += [SuggestedCall(*each) for each in details.get("client_calls", ())]
+    for at, call_id, name, arguments in details.get("left_out", ()):
         suggested.insert(at, SuggestedCall(call_id, name, arguments))
     return Answer(
-        turn["text"],
+        turn.text,
         tuple(suggested),
-        turn["finish_reason"],
+        turn.finish_reason,
         Usage(
-            turn["input_tokens"],
-            turn["output_tokens"],
-            more.get("cached_tokens", 0),
-            more.get("reasoning_tokens", 0),
+            turn.input_tokens,
+            turn.output_tokens,
+            details.get("cached_tokens", 0),
+            details.get("reasoning_tokens", 0),
         ),
-        more.get("stop_sequence"),
-        tuple(Opaque(family, raw) for family, raw in more.get("opaque", ())),
-        more.get("extra", {}),
+        details.get("stop_sequence"),
+        tuple(Opaque(family, raw) for family, raw in details.get("opaque", ())),
+        details.get("extra", {}),
     )
 
 

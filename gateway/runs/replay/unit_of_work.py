@@ -2,15 +2,16 @@
 
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import orjson
 
 from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.runs.execution import RunExecution
+from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
+from tenants.scope import rows
 from tools.gates.policy import Policy
 
 if TYPE_CHECKING:
@@ -43,39 +44,46 @@ class ReplayUnitOfWork:
         found = [dict(call) for call in self._ports.calls.values() if call["turn"] == turn.number]
         return sorted(found, key=lambda call: call["position"])
 
-    async def commit_turn(self, values: Row) -> Row | None:
+    async def commit_turn(self, values: TurnValues) -> Run | None:
         """Compare the turn with its row."""
-        row = self._execution.view.row
-        number = row["turns"] + 1
+        return self._counted(values)
+
+    def _counted(self, values: TurnValues) -> Run:
+        run = self._execution.view.run
+        number = run.turns + 1
         recorded = self._ports.recording.turn(number)
         assert recorded is not None, "the provider has answered out of it"
         for name in ("text", "calls", "finish_reason", "input_tokens", "output_tokens"):
-            self._ports.differ(f"turn {number}", name, recorded[name], values[name])
-        more = [orjson.loads(each or "{}") for each in (recorded["more"], values["more"])]
-        self._ports.differ(f"turn {number}", "more", *more)
-        spent = {name: row[name] + values[name] for name in ("input_tokens", "output_tokens")}
-        return row | spent | {"turns": number}
+            self._ports.differ(f"turn {number}", name, getattr(recorded, name), getattr(values, name))
+        self._ports.differ(f"turn {number}", "more", recorded.details, values.details)
+        return replace(
+            run,
+            turns=number,
+            input_tokens=run.input_tokens + values.input_tokens,
+            output_tokens=run.output_tokens + values.output_tokens,
+        )
 
-    async def commit_last_turn(self, turn: TurnView, values: Row, end: Row) -> Row | None:
+    async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Compare the turn with its row."""
-        return self._ended(await self.commit_turn(values), end)
+        return self._ended(self._counted(values), end)
 
-    async def finish(self, end: Row) -> Row | None:
+    async def finish(self, end: RunEnd) -> Run | None:
         """Keep how the loop ended the run."""
-        return self._ended(self._execution.view.row, end)
+        return self._ended(self._execution.view.run, end)
 
-    def _ended(self, row: Row | None, end: Row) -> Row:
-        self._ports.said = end["content"]
-        return (row or {}) | {name: value for name, value in end.items() if name != "content"}
+    def _ended(self, run: Run, end: RunEnd) -> Run:
+        values = rows.values(end)
+        self._ports.said = values.pop("content")
+        return replace(run, **values)
 
-    async def suspend(self, turn: TurnView, notice: str) -> Row | None:
+    async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Let go of the run, unless it was ended before it was let go of."""
         recorded = self._ports.recording.turn(turn.number)
-        unfinished = recorded is not None and self._ports.suspensions < recorded["suspensions"]
+        unfinished = recorded is not None and self._ports.suspensions < recorded.suspensions
         if not unfinished and not self._ports.undecided():
             raise self._ports.end()
         self._ports.suspensions += 1
-        return self._execution.view.row | {"status": "requires_action"}
+        return replace(self._execution.view.run, status="requires_action")
 
     async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
@@ -132,7 +140,7 @@ class ReplayUnitOfWork:
         """The loop has seen them."""
         for call in self._ports.calls.values():
             if call["approval_id"] in request_ids:
-                call["approval_used_at"] = self._execution.view.row["created_at"]
+                call["approval_used_at"] = self._execution.view.run.created_at
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """End what has not begun."""

@@ -83,9 +83,9 @@ def after(view: RunView, at: Position) -> Iterator[Event]:
     run_id = str(view.id)
     if at == START:
         at = Position()
-        row = view.row
-        named = {name: str(row[name]) for name in ("conversation_id", "message_id")}
-        yield Event(at, "run.created", {"run_id": run_id, **named, "model": row["model"], "status": "in_progress"})
+        run = view.run
+        named = {"conversation_id": str(run.conversation_id), "message_id": str(run.message_id)}
+        yield Event(at, "run.created", {"run_id": run_id, **named, "model": run.model, "status": "in_progress"})
     for turn in view.turns:
         if turn.number < at.turn:
             continue
@@ -93,7 +93,7 @@ def after(view: RunView, at: Position) -> Iterator[Event]:
             at = event.position
             yield event
     if view.final:
-        yield Event(replace(at, ended=True), f"run.{view.row['status']}", body(view))
+        yield Event(replace(at, ended=True), f"run.{view.run.status}", body(view))
 
 
 def _of_turn(view: RunView, turn: TurnView, at: Position) -> Iterator[Event]:

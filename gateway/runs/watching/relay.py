@@ -62,7 +62,7 @@ class _Followed:
     @property
     def driven(self) -> bool:
         """Whether anybody drives the run; one that waits for humans has no text under way."""
-        return any(view.row["status"] == Run.Status.IN_PROGRESS for view in self.views)
+        return any(view.run.status == Run.Status.IN_PROGRESS for view in self.views)
 
 
 class Relay:
@@ -110,7 +110,7 @@ class Relay:
 
     async def _send(self, driven: _Driven) -> None:
         view = driven.view
-        committed = view.row["turns"]
+        committed = view.run.turns
         try:
             with view.watched() as driven.wake:
                 while True:
@@ -119,9 +119,9 @@ class Relay:
                     driven.watchers = {to: each for to, each in driven.watchers.items() if each.until > now}
                     if not driven.watchers:
                         return
-                    if view.row["turns"] != committed:
+                    if view.run.turns != committed:
                         # The rest of the turn's text is in the rows, and its calls are.
-                        committed = view.row["turns"]
+                        committed = view.run.turns
                         await wakeups.publish(view.id)
                     for to, reached in list(driven.watchers.items()):
                         await _send_rest(view, to, reached)
@@ -217,7 +217,7 @@ def _reached(turn: TurnView | None) -> tuple[int, int, int]:
 async def _send_rest(view: RunView, to: str, reached: _Reached) -> None:
     """Send what a process does not have of the turn under way. Raises RedisError, OSError."""
     turn = view.last
-    if turn is None or turn.number <= view.row["turns"]:
+    if turn is None or turn.number <= view.run.turns:
         return
     number, attempt = turn.number, turn.attempt
     begun = (reached.turn, reached.attempt) == (number, attempt)

@@ -1,0 +1,209 @@
+"""The rows of runs and turns as they are read, and what is written of them."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from gateway.providers.interface import Answer, SuggestedCall
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A row of `runs`; `gateway.models.Run` says what the columns mean.
+
+    `created_at` is None for a run that this process has just begun, whose row it has not read back.
+    """
+
+    id: uuid.UUID
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    conversation_id: uuid.UUID
+    message_id: uuid.UUID
+    profile: dict[str, Any]
+    model: str
+    surface: str
+    status: str = "in_progress"
+    incomplete_reason: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    error_status: int | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    turns: int = 0
+    fence: int = 1
+    request_hash: bytes | None = None
+    created_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What a run begins with: its row, the user's message, and the conversation's title, should that begin too.
+
+    `lease` is in seconds.
+    """
+
+    id: uuid.UUID
+    tenant_id: uuid.UUID
+    user_id: uuid.UUID
+    conversation_id: uuid.UUID
+    message_id: uuid.UUID
+    user_message_id: uuid.UUID
+    agent_id: uuid.UUID | None
+    profile: dict[str, Any]
+    model: str
+    surface: str
+    lease: int
+    idempotency_key: str | None
+    request_hash: bytes | None
+    content: str
+    title: str
+
+    def begun(self) -> Run:
+        """The run's row once it is written."""
+        return Run(
+            self.id,
+            self.tenant_id,
+            self.user_id,
+            self.conversation_id,
+            self.message_id,
+            self.profile,
+            self.model,
+            self.surface,
+            request_hash=self.request_hash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ends: `content` is the assistant's message, `error_status` an HTTP status."""
+
+    status: str
+    content: str
+    incomplete_reason: str | None = None
+    error_code: str | None = None
+    error_message: str | None = None
+    error_status: int | None = None
+
+    @classmethod
+    def failed(cls, code: str, message: str, http_status: int) -> "RunEnd":
+        """The end of a run that came to nothing."""
+        return cls("failed", "", None, code, message, http_status)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A row of `turns`; `gateway.models.Turn` says what the columns mean."""
+
+    run_id: uuid.UUID
+    number: int
+    attempt: int
+    text: str
+    calls: int
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
+    latency_ms: int
+    more: str | None
+    suspensions: int
+    created_at: datetime
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the answer held beside text and managed calls."""
+        return _details(self.more)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnValues:
+    """A model's answer as it is written: the columns of `turns`."""
+
+    turn_id: uuid.UUID
+    attempt: int
+    text: str
+    calls: int
+    finish_reason: str
+    input_tokens: int
+    output_tokens: int
+    latency_ms: int
+    more: str | None
+
+    @classmethod
+    def of(
+        cls,
+        answer: Answer,
+        attempt: int,
+        latency_ms: int,
+        client_calls: tuple[SuggestedCall, ...] = (),
+        family: str = "",
+        left_out: tuple[tuple[int, SuggestedCall], ...] = (),
+    ) -> "TurnValues":
+        """The turn of an answer whose `calls` are managed; `client_calls` go back to the client, and those `left_out`
+        to nobody."""
+        return cls(
+            turn_id=uuid.uuid4(),
+            attempt=attempt,
+            text=answer.text,
+            calls=len(answer.calls),
+            finish_reason=answer.finish_reason,
+            input_tokens=answer.usage.input_tokens,
+            output_tokens=answer.usage.output_tokens,
+            latency_ms=latency_ms,
+            more=_more(answer, client_calls, family, left_out),
+        )
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What the answer holds beside text and managed calls."""
+        return _details(self.more)
+
+
+def _details(more: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(more) if more else {}
+    return found
+
+
+def _more(
+    answer: Answer,
+    client_calls: tuple[SuggestedCall, ...],
+    family: str,
+    left_out: tuple[tuple[int, SuggestedCall], ...],
+) -> str | None:
+    """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
+    more = {
+        "opaque": [[part.family, part.raw] for part in answer.opaque],
+        "client_calls": [[call.id, call.name, call.arguments, call.family, call.extra] for call in client_calls],
+        "left_out": [[at, *map(_plain, (call.id, call.name, call.arguments))] for at, call in left_out],
+        "stop_sequence": answer.stop_sequence,
+        "extra": answer.extra,
+        "family": family if answer.extra else None,
+        "cached_tokens": answer.usage.cached_tokens,
+        "reasoning_tokens": answer.usage.reasoning_tokens,
+    }
+    kept = {name: value for name, value in more.items() if value}
+    return orjson.dumps(kept).decode() if kept else None
+
+
+def _plain(text: str) -> str:
+    """The text without lone surrogates, which JSON cannot carry."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """An earlier run of a conversation, and what the user said to begin it."""
+
+    id: uuid.UUID
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """A turn of an earlier run."""
+
+    run_id: uuid.UUID
+    number: int
+    text: str
