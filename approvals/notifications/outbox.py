@@ -16,6 +16,7 @@ from typing import Any, Literal
 from celery import current_app
 from psycopg import AsyncCursor
 
+from approvals.rows import ApprovalRequest
 from tenants.people.principal import SCOPES
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection
@@ -65,13 +66,13 @@ class Added:
     cursor: AsyncCursor[Row]
 
 
-async def add(connection: Connection, request: Row, event: Event) -> Added:
-    """Write the notices of an event to a request (`id`, `tenant_id`), which is in the same transaction.
+async def add(connection: Connection, request: ApprovalRequest, event: Event) -> Added:
+    """Write the notices of an event to a request, which is in the same transaction.
 
     Each of the tenant's webhooks is told of every event; whoever may decide and has an address is asked by e-mail.
     """
-    values = {"id": request["id"], "tenant_id": request["tenant_id"], "event": event, "deciders": DECIDERS}
-    return Added(request["tenant_id"], await connection.execute(_ADD, values))
+    values = {"id": request.id, "tenant_id": request.tenant_id, "event": event, "deciders": DECIDERS}
+    return Added(request.tenant_id, await connection.execute(_ADD, values))
 
 
 async def send(*added: Added) -> None:

@@ -36,11 +36,13 @@ from approvals.errors import (
 from approvals.notifications import events
 from approvals.notifications.events import ApprovalEvents
 from approvals.notifications.outbox import Event
-from approvals.requests import edits, votes
+from approvals.requests import edits, repository, votes
+from approvals.rows import ApprovalRequest
 from audit.calls import recorder
 from audit.calls.recorder import Failure
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
+from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolValidationError
 from tools.invocation import wakeups
@@ -58,7 +60,6 @@ TELLING_SECONDS = 1.0
 _telling: set[asyncio.Task[None]] = set()
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
-_LOCK = "SELECT * FROM approval_requests WHERE id = %s FOR UPDATE"
 # Asked once the lock is held: what its last holder wrote is seen by a statement that begins afterwards.
 _CALL = "SELECT * FROM tool_calls WHERE id = %s"
 _DECISION = """
@@ -66,10 +67,12 @@ _DECISION = """
         revision, edit, created_at)
     VALUES (%(id)s, %(tenant_id)s, %(request_id)s, %(call_id)s, %(user_id)s, %(verdict)s, %(reason)s, %(via)s,
         %(params_hash)s, %(revision)s, %(edit)s, %(created_at)s)"""
-_REBIND = "UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s"
-_END = """
+_COLUMNS = rows.columns(ApprovalRequest)
+_REBIND = f"""
+    UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s RETURNING {_COLUMNS}"""
+_END = f"""
     UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s
-    WHERE id = %s AND status = 'pending' RETURNING *"""
+    WHERE id = %s AND status = 'pending' RETURNING {_COLUMNS}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ async def approve(
     reason: str = "",
     arguments: Any = None,
     seen: str | None = None,
-) -> Row:
+) -> ApprovalRequest:
     """Approve a call as it is, or with other `arguments`; an edit voids the approvals before it for good.
 
     `seen` is the `params_hash` of the arguments that the approver was shown; without it they approve, or edit, what the
@@ -101,34 +104,38 @@ async def approve(
     `approvals.errors.Refused` but NotYours.
     """
 
-    async def decide(connection: Connection, request: Row, call: Row) -> ApprovalEvents:
+    async def decide(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents:
         if votes.unseen(request, seen):
             raise ArgumentsChanged
-        edit = None if arguments is None else await _edit(connection, request, call, arguments)
+        edit = None
+        if arguments is not None:
+            request, edit = await _edit(connection, request, call, arguments)
         before = await votes.approvers(connection, request)
         counting = await votes.may_decide(connection, request, before | {decider.user_id})
         if decider.user_id not in before:
             await _record(connection, decider, request, call, "approve", reason, edit)
-        elif len(counting) < request["approvals_needed"]:
+        elif len(counting) < request.approvals_needed:
             raise AlreadyVoted
         # Else enough approvals count only now, since somebody who had approved may decide again.
-        if len(counting) < request["approvals_needed"]:
+        if len(counting) < request.approvals_needed:
             return ApprovalEvents([request])
         moment = datetime.now(UTC)
         return await _end(
-            connection, request, "approved", moment, max(request["expires_at"], moment + GRACE), sorted(counting)
+            connection, request, "approved", moment, max(request.expires_at, moment + GRACE), sorted(counting)
         )
 
     return await _decided(decider, request_id, decide)
 
 
-async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", seen: str | None = None) -> Row:
+async def deny(
+    decider: Decider, request_id: uuid.UUID, *, reason: str = "", seen: str | None = None
+) -> ApprovalRequest:
     """Deny a call, whatever its arguments, or only as it was `seen`; the model is told the reason.
 
     Raises as `approve` does.
     """
 
-    async def decide(connection: Connection, request: Row, call: Row) -> ApprovalEvents:
+    async def decide(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents:
         if seen is not None and votes.unseen(request, seen):
             raise ArgumentsChanged
         decision = await _record(connection, decider, request, call, "deny", reason, None)
@@ -144,11 +151,11 @@ async def deny(decider: Decider, request_id: uuid.UUID, *, reason: str = "", see
     return await _decided(decider, request_id, decide)
 
 
-async def cancel(scope: TenantScope, request_id: uuid.UUID) -> Row:
+async def cancel(scope: TenantScope, request_id: uuid.UUID) -> ApprovalRequest:
     """Withdraw one's own request. Raises NoSuchRequest, NotYours, AlreadyDecided, Expired."""
     async with transaction(scope) as connection:
         request, call = await _locked(connection, request_id)
-        if request["user_id"] != scope.user_id:
+        if request.user_id != scope.user_id:
             raise NotYours
         ended = await _overdue(connection, request, call)
         if ended is None:
@@ -166,7 +173,7 @@ async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
     """End a request whose time is over; False when it was decided meanwhile, or has time left."""
     async with transaction(scope) as connection:
         request, call = await _locked(connection, request_id)
-        if request["status"] != "pending":
+        if request.status != "pending":
             return False
         ended = await _overdue(connection, request, call)
     if ended is not None:
@@ -176,11 +183,13 @@ async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
 
 # --- the parts of a decision -----------------------------------------------------------------------------------------
 async def _decided(
-    decider: Decider, request_id: uuid.UUID, decide: Callable[[Connection, Row, Row], Awaitable[ApprovalEvents]]
-) -> Row:
+    decider: Decider,
+    request_id: uuid.UUID,
+    decide: Callable[[Connection, ApprovalRequest, Row], Awaitable[ApprovalEvents]],
+) -> ApprovalRequest:
     async with transaction(decider.scope) as connection:
         request, call = await _locked(connection, request_id)
-        if request["user_id"] == decider.user_id:
+        if request.user_id == decider.user_id:
             raise OwnRequest
         if not await votes.may_decide(connection, request, [decider.user_id]):
             raise NotAnApprover
@@ -188,19 +197,19 @@ async def _decided(
     return await _told(ended)
 
 
-async def _told(ended: ApprovalEvents) -> Row:
+async def _told(ended: ApprovalEvents) -> ApprovalRequest:
     """Tell the run and the queue, and whoever came too late."""
     await _tell(ended)
-    row = ended.row
-    if row["status"] == "expired":
-        raise Expired(row["expires_at"].isoformat(timespec="seconds"))
-    return row
+    request = ended.request
+    if request.status == "expired":
+        raise Expired(request.expires_at.isoformat(timespec="seconds"))
+    return request
 
 
 async def _tell(ended: ApprovalEvents) -> None:
-    row, told = ended.row, [events.publish(ended)]
-    if row["status"] != "pending":
-        told += [wakeups.publish(row["run_id"]), request_takeover(row["tenant_id"], row["user_id"], row["run_id"])]
+    request, told = ended.request, [events.publish(ended)]
+    if request.status != "pending":
+        told += [wakeups.publish(request.run_id), request_takeover(request.tenant_id, request.user_id, request.run_id)]
     telling = {asyncio.create_task(each) for each in told}
     _telling.update(telling)
     for task in telling:
@@ -209,22 +218,22 @@ async def _tell(ended: ApprovalEvents) -> None:
     await asyncio.wait(telling, timeout=TELLING_SECONDS)
 
 
-async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Row, Row]:
-    request = await (await connection.execute(_LOCK, [request_id])).fetchone()
+async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[ApprovalRequest, Row]:
+    request = await repository.lock(connection, request_id)
     if request is None:
         raise NoSuchRequest(request_id)
-    call = await (await connection.execute(_CALL, [request["call_id"]])).fetchone()
+    call = await (await connection.execute(_CALL, [request.call_id])).fetchone()
     assert call is not None
     return request, call
 
 
-async def _overdue(connection: Connection, request: Row, call: Row) -> ApprovalEvents | None:
+async def _overdue(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents | None:
     """Refuse what is decided; end what is overdue, and return that; None when it can be decided."""
-    if request["status"] == "expired":
-        raise Expired(request["expires_at"].isoformat(timespec="seconds"))
-    if request["status"] != "pending":
-        raise AlreadyDecided(request["status"])
-    if datetime.now(UTC) < request["expires_at"]:
+    if request.status == "expired":
+        raise Expired(request.expires_at.isoformat(timespec="seconds"))
+    if request.status != "pending":
+        raise AlreadyDecided(request.status)
+    if datetime.now(UTC) < request.expires_at:
         return None
     failure = Failure(
         "approval_expired",
@@ -235,10 +244,12 @@ async def _overdue(connection: Connection, request: Row, call: Row) -> ApprovalE
     return await _end(connection, request, "expired", datetime.now(UTC))
 
 
-async def _edit(connection: Connection, request: Row, call: Row, arguments: Any) -> list[edits.Change] | None:
-    """Bind the request to other arguments, if they are any others; None when they are not."""
+async def _edit(
+    connection: Connection, request: ApprovalRequest, call: Row, arguments: Any
+) -> tuple[ApprovalRequest, list[edits.Change] | None]:
+    """Bind the request to other arguments, if they are any others: its row then, and the changes, None for none."""
     tool = registry().get(call["tool_name"])
-    if tool is None or sha256_hex(tool.parameters) != request["schema_hash"]:
+    if tool is None or sha256_hex(tool.parameters) != request.schema_hash:
         raise InvalidArguments(f"{call['tool_name']} has changed since it was asked for; it can only be denied.")
     try:
         # As strictly as a model's.
@@ -250,21 +261,20 @@ async def _edit(connection: Connection, request: Row, call: Row, arguments: Any)
         field = f"arguments.{violation.field}" if violation.field else "arguments"
         raise InvalidArguments(violation.message, field)
     params_hash = sha256_hex(arguments)
-    if params_hash == request["params_hash"]:
-        return None
+    if params_hash == request.params_hash:
+        return request, None
     current = call["input"] if call["approved_input"] is None else call["approved_input"]
     changes = edits.diff(current, arguments)
     await recorder.edit(connection, call["id"], arguments, params_hash)
-    await connection.execute(_REBIND, [params_hash, request["id"]])
-    request["params_hash"] = params_hash
-    request["revision"] += 1
-    return changes
+    bound = await rows.one(connection, ApprovalRequest, _REBIND, [params_hash, request.id])
+    assert bound is not None
+    return bound, changes
 
 
 async def _record(
     connection: Connection,
     decider: Decider,
-    request: Row,
+    request: ApprovalRequest,
     call: Row,
     verdict: str,
     reason: str,
@@ -274,15 +284,15 @@ async def _record(
         raise InvalidReason(MAX_REASON)
     decision: Row = {
         "id": uuid7(),
-        "tenant_id": request["tenant_id"],
-        "request_id": request["id"],
+        "tenant_id": request.tenant_id,
+        "request_id": request.id,
         "call_id": call["id"],
         "user_id": decider.user_id,
         "verdict": verdict,
         "reason": reason,
         "via": decider.via,
-        "params_hash": request["params_hash"],
-        "revision": request["revision"],
+        "params_hash": request.params_hash,
+        "revision": request.revision,
         "edit": edit,
         "created_at": datetime.now(UTC),
     }
@@ -293,13 +303,13 @@ async def _record(
 
 async def _end(
     connection: Connection,
-    request: Row,
+    request: ApprovalRequest,
     status: Event,
     moment: datetime,
     usable_until: datetime | None = None,
     approved_by: list[uuid.UUID] | None = None,
 ) -> ApprovalEvents:
-    ended = await connection.execute(_END, [status, moment, usable_until, approved_by, request["id"]])
-    row = await ended.fetchone()
-    assert row is not None
-    return await events.write(connection, [row], status)
+    values = [status, moment, usable_until, approved_by, request.id]
+    ended = await rows.one(connection, ApprovalRequest, _END, values)
+    assert ended is not None
+    return await events.write(connection, [ended], status)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
+from approvals.rows import ApprovalRequest
 from approvals.rules.evaluation import Effort, Rule
 from audit.canonical import sha256_hex
 from tools.gates import tool_gates
@@ -26,10 +26,10 @@ def through(rules: Sequence[Rule]) -> tuple[Gate, ...]:
     )
 
 
-def once_more(rules: Sequence[Rule], request: dict[str, Any], counting: int) -> tuple[Gate, ...]:
+def once_more(rules: Sequence[Rule], request: ApprovalRequest, counting: int) -> tuple[Gate, ...]:
     """The gates for a call that was approved and is about to go on.
 
-    `request` is its row of `approval_requests`; `counting` is how many of its approvers may decide now.
+    `counting` is how many of its approvers may decide now.
     """
     return (
         tool_gates.allowlist,
@@ -105,30 +105,30 @@ def approving(rules: Sequence[Rule], effort: Effort) -> Gate:
     return gate
 
 
-def binding(request: dict[str, Any]) -> Gate:
+def binding(request: ApprovalRequest) -> Gate:
     """The gate `binding`: the call that goes on is the one that was approved, within its time."""
 
     def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
         tool = candidate.tool
         assert tool is not None
-        if (tool.name, caller.user_id) != (request["tool_name"], request["user_id"]):
+        if (tool.name, caller.user_id) != (request.tool_name, request.user_id):
             return _unbound("What was approved is another call.")
-        if sha256_hex(tool.parameters) != request["schema_hash"]:
+        if sha256_hex(tool.parameters) != request.schema_hash:
             return _unbound(f"The parameters of {tool.name} have changed since the call was approved.")
-        if sha256_hex(candidate.arguments) != request["params_hash"]:
+        if sha256_hex(candidate.arguments) != request.params_hash:
             return _unbound("The arguments are not those that were approved.")
-        if datetime.now(UTC) > request["usable_until"]:
+        if request.usable_until is None or datetime.now(UTC) > request.usable_until:
             return _unbound("The approval was not used in time.")
         return Answer("binding", True)
 
     return gate
 
 
-def approved(request: dict[str, Any], counting: int) -> Gate:
+def approved(request: ApprovalRequest, counting: int) -> Gate:
     """The gate `approval` of a call that goes on: enough of those who approved it may still decide."""
 
     def gate(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
-        needed = request["approvals_needed"]
+        needed = request.approvals_needed
         if counting >= needed:
             return Answer("approval", True)
         why = (

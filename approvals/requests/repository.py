@@ -9,7 +9,7 @@ What humans do to them is in `approvals.requests.decisions`.
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,74 +17,91 @@ from psycopg.types.json import Jsonb
 
 from approvals.notifications import events
 from approvals.notifications.events import ApprovalEvents
+from approvals.rows import ApprovalRequest
 from audit.calls.recorder import NewCall, Place
 from audit.canonical import sha256_hex
+from tenants.scope import rows
 from tenants.scope.transactions import Connection
 from tools.gates.policy import Policy
 from tools.registry import registry
 
-Row = dict[str, Any]
-
-_OPEN = """
-    INSERT INTO approval_requests (id, tenant_id, user_id, call_id, run_id, conversation_id, agent, tool_name, tier,
-        why, context, schema_hash, params_hash, approvals_needed, status, expires_at)
-    VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(call_id)s, %(run_id)s, %(conversation_id)s, %(agent)s, %(tool_name)s,
-        %(tier)s, %(why)s, %(context)s, %(schema_hash)s, %(params_hash)s, %(approvals_needed)s, 'pending',
-        %(expires_at)s)"""
-_WITHDRAW = """
+_COLUMNS = rows.columns(ApprovalRequest)
+_OPEN = f"INSERT INTO approval_requests ({_COLUMNS}) VALUES ({rows.placeholders(ApprovalRequest)})"
+_FIND = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = ANY(%s)"
+_LOCK = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = %s FOR UPDATE"
+_WITHDRAW = f"""
     UPDATE approval_requests SET status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
         decided_at = coalesce(decided_at, now()), used_at = now()
-    WHERE run_id = %s AND used_at IS NULL RETURNING *"""
-_TAKE = """
+    WHERE run_id = %s AND used_at IS NULL RETURNING {_COLUMNS}"""
+_TAKE = f"""
     UPDATE approval_requests SET used_at = now()
-    WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING *"""
+    WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING {_COLUMNS}"""
 _NOTE = """
     UPDATE approval_requests SET used_at = now()
     WHERE id = ANY(%s) AND status IN ('denied', 'expired', 'cancelled') AND used_at IS NULL"""
 
 
 async def open(
-    connection: Connection, place: Place, calls: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+    connection: Connection,
+    place: Place,
+    calls: Sequence[NewCall],
+    policy: Policy,
+    *,
+    agent: str,
+    context: list[dict[str, Any]],
 ) -> ApprovalEvents:
     """Ask for a human's decision about each held call; `news.publish` it after the commit."""
-    asked: list[Row] = []
+    asked: list[ApprovalRequest] = []
+    now = datetime.now(UTC)
     for call in calls:
         tool = registry().get(call.tool_name)
-        assert tool is not None
+        assert tool is not None and call.tier is not None
+        assert call.approval_id is not None and call.params_hash is not None, "only what the gates let through is held"
         setting = policy.setting(tool)
         asked.append(
-            {
-                "id": call.approval_id,
-                "tenant_id": place.tenant_id,
-                "user_id": place.user_id,
-                "call_id": call.id,
-                "run_id": place.run_id,
-                "conversation_id": place.conversation_id,
-                "agent": agent,
-                "tool_name": call.tool_name,
-                "tier": call.tier,
-                "why": call.decision[-1].get("log", ""),
-                "context": context,
-                "schema_hash": sha256_hex(tool.parameters),
-                "params_hash": call.params_hash,
-                "approvals_needed": setting.approvals_needed,
-                "expires_at": datetime.now(UTC) + timedelta(hours=setting.approval_hours),
-            }
+            ApprovalRequest(
+                id=call.approval_id,
+                tenant_id=place.tenant_id,
+                user_id=place.user_id,
+                call_id=call.id,
+                run_id=place.run_id,
+                conversation_id=place.conversation_id,
+                agent=agent,
+                tool_name=call.tool_name,
+                tier=call.tier,
+                why=call.decision[-1].get("log", ""),
+                context=context,
+                schema_hash=sha256_hex(tool.parameters),
+                params_hash=call.params_hash,
+                approvals_needed=setting.approvals_needed,
+                created_at=now,
+                expires_at=now + timedelta(hours=setting.approval_hours),
+            )
         )
     async with connection.cursor() as cursor:
-        await cursor.executemany(_OPEN, [row | {"context": Jsonb(row["context"])} for row in asked])
+        await cursor.executemany(_OPEN.encode(), [rows.values(each) | {"context": Jsonb(context)} for each in asked])
     return await events.write(connection, asked, "requested")
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:
     """Cancel what the run waits for, and take note of what was decided; `news.publish` it after the commit."""
-    rows = await (await connection.execute(_WITHDRAW, [run_id])).fetchall()
-    return await events.write(connection, [row for row in rows if row["status"] == "cancelled"], "cancelled")
+    withdrawn = await rows.every(connection, ApprovalRequest, _WITHDRAW, [run_id])
+    return await events.write(connection, [each for each in withdrawn if each.status == "cancelled"], "cancelled")
 
 
-async def take(connection: Connection, request_id: uuid.UUID) -> Row | None:
+async def take(connection: Connection, request_id: uuid.UUID) -> ApprovalRequest | None:
     """Use an approval, which can be done once: its row, or None when it was used or never given."""
-    return await (await connection.execute(_TAKE, [request_id])).fetchone()
+    return await rows.one(connection, ApprovalRequest, _TAKE, [request_id])
+
+
+async def find(connection: Connection, request_ids: Collection[uuid.UUID]) -> list[ApprovalRequest]:
+    """The requests of these ids, as far as there are any."""
+    return await rows.every(connection, ApprovalRequest, _FIND, [list(request_ids)])
+
+
+async def lock(connection: Connection, request_id: uuid.UUID) -> ApprovalRequest | None:
+    """A request that nobody else changes until the transaction ends."""
+    return await rows.one(connection, ApprovalRequest, _LOCK, [request_id])
 
 
 async def note(connection: Connection, request_ids: list[uuid.UUID]) -> None:

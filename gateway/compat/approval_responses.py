@@ -14,14 +14,14 @@ import asyncio
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 from asgiref.sync import sync_to_async
 
 from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Expired, NoSuchRequest
 from approvals.notifications.links import page_of
-from approvals.requests import decisions, queue, votes
+from approvals.requests import decisions, queue, repository, votes
 from approvals.requests.decisions import Decider
+from approvals.rows import ApprovalRequest
 from gateway.runs import lifecycle
 from gateway.runs.errors import NoSuchRun
 from gateway.runs.prompting.client_request import ClientRequest
@@ -30,12 +30,7 @@ from tenants.errors import Refused
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope, transaction
 
-Row = dict[str, Any]
-
 PATIENCE_SECONDS = 30.0
-_REQUESTS = """
-    SELECT id, user_id, run_id, tool_name, status, expires_at, params_hash, revision FROM approval_requests
-    WHERE id = ANY(%s)"""
 
 
 class Undecided(Refused):
@@ -44,10 +39,10 @@ class Undecided(Refused):
     status = 403
     code = "own_request"
 
-    def __init__(self, row: Row):
+    def __init__(self, request: ApprovalRequest):
         super().__init__(
-            f"{row['tool_name']} was asked for in your own name, so it is not yours to approve: an approver or an "
-            f"owner of your tenant decides about approval {row['id']} (at {page_of(row['id'])}). Nothing has run. "
+            f"{request.tool_name} was asked for in your own name, so it is not yours to approve: an approver or an "
+            f"owner of your tenant decides about approval {request.id} (at {page_of(request.id)}). Nothing has run. "
             "Say the same again once it is decided, or answer with approve: false to withdraw it.",
             "input",
         )
@@ -78,6 +73,7 @@ class StillRunning(Refused):
 
     status = 503
     code = "response_in_progress"
+    retry_after = 2
 
     def __init__(self) -> None:
         super().__init__("The response that you go on from is still being made. Ask again in a few seconds.")
@@ -90,18 +86,18 @@ async def act(principal: Principal, request: ClientRequest) -> None:
     when more than one is answered, nothing is done if any of them must be refused from the start.
     """
     scope = TenantScope(principal.tenant_id, principal.user_id)
-    rows = await _found(principal, scope, request.approvals)
-    for row in rows:
-        yes, _, seen = request.approvals[row["id"].hex]
-        if row["status"] != "pending" or row["expires_at"] <= datetime.now(UTC):
+    found = await _found(principal, scope, request.approvals)
+    for asked in found:
+        yes, _, seen = request.approvals[asked.id.hex]
+        if asked.status != "pending" or asked.expires_at <= datetime.now(UTC):
             continue
-        if row["user_id"] == scope.user_id:
+        if asked.user_id == scope.user_id:
             if yes:
-                raise Undecided(row)
-        elif votes.unseen(row, seen) if yes else seen not in (None, row["params_hash"]):
-            raise await _unseen(principal, row["id"])
-    settled = {row["id"] for row in rows if await _done(principal, scope, row, *request.approvals[row["id"].hex])}
-    awaited = {row["run_id"] for row in rows if row["user_id"] == scope.user_id}
+                raise Undecided(asked)
+        elif votes.unseen(asked, seen) if yes else seen not in (None, asked.params_hash):
+            raise await _unseen(principal, asked.id)
+    settled = {asked.id for asked in found if await _done(principal, scope, asked, *request.approvals[asked.id.hex])}
+    awaited = {asked.run_id for asked in found if asked.user_id == scope.user_id}
     if request.previous is not None:
         awaited.add(uuid.UUID(request.previous))
     try:
@@ -112,18 +108,18 @@ async def act(principal: Principal, request: ClientRequest) -> None:
         raise StillRunning from None
 
 
-async def _found(principal: Principal, scope: TenantScope, approvals: Iterable[str]) -> list[Row]:
+async def _found(principal: Principal, scope: TenantScope, approvals: Iterable[str]) -> list[ApprovalRequest]:
     """The requests that are answered, each one that the caller may answer so."""
     wanted = {approval_id: uuid.UUID(approval_id) for approval_id in approvals}
     if not wanted:
         return []
     async with transaction(scope) as connection:
-        rows = await (await connection.execute(_REQUESTS, [list(wanted.values())])).fetchall()
-    visible = [row for row in rows if row["user_id"] == scope.user_id or "approvals:read" in principal.scopes]
-    if missing := set(wanted.values()) - {row["id"] for row in visible}:
+        found = await repository.find(connection, wanted.values())
+    visible = [request for request in found if request.user_id == scope.user_id or "approvals:read" in principal.scopes]
+    if missing := set(wanted.values()) - {request.id for request in visible}:
         raise NoSuchRequest(min(missing))
-    for row in visible:
-        if row["user_id"] != scope.user_id and "approvals:decide" not in principal.scopes:
+    for request in visible:
+        if request.user_id != scope.user_id and "approvals:decide" not in principal.scopes:
             raise NeedsScope
     return visible
 
@@ -135,23 +131,25 @@ async def _unseen(principal: Principal, request_id: uuid.UUID) -> Unseen:
     return refusal
 
 
-async def _done(principal: Principal, scope: TenantScope, row: Row, yes: bool, reason: str, seen: str | None) -> bool:
+async def _done(
+    principal: Principal, scope: TenantScope, request: ApprovalRequest, yes: bool, reason: str, seen: str | None
+) -> bool:
     """Do what was said to one request; whether its call is not waiting for anybody any more."""
-    if row["status"] != "pending":
+    if request.status != "pending":
         return True
-    if row["expires_at"] <= datetime.now(UTC):
-        await decisions.expire(scope, row["id"])
+    if request.expires_at <= datetime.now(UTC):
+        await decisions.expire(scope, request.id)
         return True
     try:
-        if row["user_id"] != scope.user_id:
+        if request.user_id != scope.user_id:
             decide = decisions.approve if yes else decisions.deny
             decider = Decider(principal.tenant_id, principal.user_id, "api")
-            return bool((await decide(decider, row["id"], reason=reason, seen=seen))["status"] != "pending")
-        await decisions.cancel(scope, row["id"])
+            return bool((await decide(decider, request.id, reason=reason, seen=seen)).status != "pending")
+        await decisions.cancel(scope, request.id)
     except AlreadyVoted:
         return False
     except ArgumentsChanged:
-        raise await _unseen(principal, row["id"]) from None
+        raise await _unseen(principal, request.id) from None
     except (AlreadyDecided, Expired):
         # Somebody was faster; the model is told what came of it.
         pass

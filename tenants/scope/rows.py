@@ -24,6 +24,11 @@ def columns(kind: "type[DataclassInstance]", table: str = "") -> str:
     return ", ".join(f"{prefix}{each.name}" for each in fields(kind))
 
 
+def placeholders(kind: "type[DataclassInstance]") -> str:
+    """The VALUES of an INSERT that `values` of a `kind` fill in."""
+    return ", ".join(f"%({each.name})s" for each in fields(kind))
+
+
 def values(row: "DataclassInstance") -> dict[str, Any]:
     """A row's fields by name, for a statement that writes them; what they hold is not copied."""
     return {each.name: getattr(row, each.name) for each in fields(row)}

@@ -3,6 +3,7 @@
 import uuid
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,12 +31,13 @@ def candidate(arguments: Any = MAIL) -> Candidate:
     return Candidate("send_email", TOOL, arguments, None, 0)
 
 
-def request(**more: Any) -> dict[str, Any]:
+def request(**more: Any) -> Any:
     """The request under which the call was approved."""
-    return {
+    columns = {
         "tool_name": "send_email", "user_id": CALLER.user_id, "schema_hash": sha256_hex(TOOL.parameters),
         "params_hash": sha256_hex(MAIL), "usable_until": datetime.now(UTC) + timedelta(minutes=1), **more,
     }  # fmt: skip
+    return SimpleNamespace(**columns)
 
 
 def asked(gate: Any, arguments: Any = MAIL, known: policy.Policy = POLICY) -> Answer:
