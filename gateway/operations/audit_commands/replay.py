@@ -23,8 +23,8 @@ from gateway.runs.errors import RunNotOver
 from gateway.runs.prompting.messages import call_id, size
 from gateway.runs.replay import events
 from gateway.runs.replay.driver import Replayed, replay
-from gateway.runs.replay.ports import Difference, RecordingEnds
 from gateway.runs.replay.recording import NoSuchRun, Recording, load
+from gateway.runs.replay.state import Difference, RecordingEnds
 from gateway.runs.view import Row
 from tenants.scope import transactions
 from tenants.scope.routing import on_login

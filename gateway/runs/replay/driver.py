@@ -17,8 +17,9 @@ from gateway.runs import loop
 from gateway.runs.errors import NoSuchResponse
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.prompting import messages as prompts
-from gateway.runs.replay.ports import Difference, RecordingEnds, ReplayPorts
+from gateway.runs.replay.ports import ReplayPorts
 from gateway.runs.replay.recording import Recording, load
+from gateway.runs.replay.state import Difference, RecordingEnds, ReplayState
 from gateway.runs.replay.unit_of_work import name_of
 from gateway.runs.view import Row, RunView
 from tenants.scope import transactions
@@ -68,17 +69,17 @@ async def replay(run_id: uuid.UUID) -> Replayed:
     for call in recording.calls:
         if recording.turn(call["turn"]) is None:
             found.differ(name_of(call), "its turn", "one of the run's turns", "no such turn")
-    ports = ReplayPorts(recording, recording.run)
-    found.view, found.prompts = await _driven(found, ports), ports.prompts
-    found.differences += ports.differences
+    state = ReplayState(recording, recording.run)
+    found.view, found.prompts = await _driven(found, state), state.prompts
+    found.differences += state.differences
     if not found.stopped:
-        _compare(found, ports)
+        _compare(found, state)
     return found
 
 
-async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
+async def _driven(found: Replayed, state: ReplayState) -> RunView:
     """The run as the loop takes it: from its beginning, and on after each time that it waited for humans."""
-    recording, run = ports.recording, ports.run
+    recording, run = state.recording, state.run
     begun: dict[str, Any] = dict.fromkeys(("incomplete_reason", "error_code", "error_message", "error_status"))
     begun |= dict.fromkeys(_COUNTED, 0)
     view = RunView(replace(run, **begun, status="in_progress", fence=1))
@@ -88,7 +89,7 @@ async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
         recording.shown,
         time.monotonic() + 24 * 3600,
         streams=any(turn.finish_reason == "cut_off" for turn in recording.turns),
-        ports=ports,
+        ports=ReplayPorts(state),
         asked=recording.asked,
         transcript=recording.transcript,
     )
@@ -97,15 +98,15 @@ async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
             await loop.drive(execution)
             if not view.suspended:
                 break
-            if not ports.decide():
+            if not state.decide():
                 if run.status == "requires_action":
                     break
-                raise ports.end()
+                raise state.end()
             view.run = replace(view.run, status="in_progress")
     except RunLost:
         # Cancelled from outside, which is nothing that the loop decides.
         view.run = replace(view.run, **{name: getattr(run, name) for name in _OF_RUN})
-        ports.calls |= {call["id"]: call for call in recording.calls if call["id"] in ports.calls}
+        state.calls |= {call["id"]: call for call in recording.calls if call["id"] in state.calls}
     except RecordingEnds as end:
         found.stopped = str(end)
     except Exception as error:
@@ -116,15 +117,15 @@ async def _driven(found: Replayed, ports: ReplayPorts) -> RunView:
 
 
 # --- what it comes to ------------------------------------------------------------------------------------------------
-def _compare(found: Replayed, ports: ReplayPorts) -> None:
+def _compare(found: Replayed, state: ReplayState) -> None:
     """Hold what the loop came to against the rows."""
     assert found.view is not None
     for name in (*_OF_RUN, *_COUNTED):
-        found.differ("run", name, getattr(ports.run, name), getattr(found.view.run, name))
+        found.differ("run", name, getattr(state.run, name), getattr(found.view.run, name))
     found.differ("run", "number of turns", len(found.recording.turns), found.view.run.turns)
-    if ports.said is not None:
-        found.differ("run", "answer", found.recording.answer, ports.said)
-    limit = ports.run.profile["max_result_bytes"]
+    if state.said is not None:
+        found.differ("run", "answer", found.recording.answer, state.said)
+    limit = state.run.profile["max_result_bytes"]
     told = {prompts.call_id(call["id"]): call for call in found.recording.calls}
     for number, prompt in enumerate(found.prompts, 1):
         for message in prompt.messages:
@@ -132,7 +133,7 @@ def _compare(found: Replayed, ports: ReplayPorts) -> None:
                 expected = prompts.result(call, limit)
                 found.differ(name_of(call), f"what the model was told in turn {number}", expected, message.content)
     for call in found.recording.calls:
-        got = ports.calls.get(call["id"])
+        got = state.calls.get(call["id"])
         if got is None:
             found.differ(name_of(call), "the call", "recorded", "not made by the loop")
             continue

@@ -3,21 +3,18 @@
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from approvals.notifications.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.runs.execution import RunExecution
+from gateway.runs.replay.state import ENDED, ReplayState
 from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
 from tenants.scope import rows
 from tools.gates.policy import Policy
 
-if TYPE_CHECKING:
-    from gateway.runs.replay.ports import ReplayPorts
-
-ENDED = ("success", "error")
 # What a call's row holds before it has ended.
 _OPEN: Row = {
     **dict.fromkeys(("error_code", "error_message", "error_field", "output", "output_bytes", "output_hash")),
@@ -30,18 +27,18 @@ _OPEN: Row = {
 class ReplayUnitOfWork:
     """See `gateway.runs.execution.UnitOfWork`."""
 
-    def __init__(self, execution: RunExecution, ports: "ReplayPorts"):
+    def __init__(self, execution: RunExecution, state: ReplayState):
         self._execution = execution
-        self._ports = ports
+        self._state = state
 
     async def rights(self) -> Rights:
         """As they are now: the record keeps what the gates answered, not all that they went by."""
-        assert self._ports.recording.known is not None
-        return self._ports.recording.known
+        assert self._state.recording.known is not None
+        return self._state.recording.known
 
     async def calls(self, turn: TurnView) -> list[Row]:
         """As far as the replay has taken them."""
-        found = [dict(call) for call in self._ports.calls.values() if call["turn"] == turn.number]
+        found = [dict(call) for call in self._state.calls.values() if call["turn"] == turn.number]
         return sorted(found, key=lambda call: call["position"])
 
     async def commit_turn(self, values: TurnValues) -> Run | None:
@@ -51,11 +48,11 @@ class ReplayUnitOfWork:
     def _counted(self, values: TurnValues) -> Run:
         run = self._execution.view.run
         number = run.turns + 1
-        recorded = self._ports.recording.turn(number)
+        recorded = self._state.recording.turn(number)
         assert recorded is not None, "the provider has answered out of it"
         for name in ("text", "calls", "finish_reason", "input_tokens", "output_tokens"):
-            self._ports.differ(f"turn {number}", name, getattr(recorded, name), getattr(values, name))
-        self._ports.differ(f"turn {number}", "more", recorded.details, values.details)
+            self._state.differ(f"turn {number}", name, getattr(recorded, name), getattr(values, name))
+        self._state.differ(f"turn {number}", "more", recorded.details, values.details)
         return replace(
             run,
             turns=number,
@@ -73,25 +70,25 @@ class ReplayUnitOfWork:
 
     def _ended(self, run: Run, end: RunEnd) -> Run:
         values = rows.values(end)
-        self._ports.said = values.pop("content")
+        self._state.said = values.pop("content")
         return replace(run, **values)
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Let go of the run, unless it was ended before it was let go of."""
-        recorded = self._ports.recording.turn(turn.number)
-        unfinished = recorded is not None and self._ports.suspensions < recorded.suspensions
-        if not unfinished and not self._ports.undecided():
-            raise self._ports.end()
-        self._ports.suspensions += 1
+        recorded = self._state.recording.turn(turn.number)
+        unfinished = recorded is not None and self._state.suspensions < recorded.suspensions
+        if not unfinished and not self._state.undecided():
+            raise self._state.end()
+        self._state.suspensions += 1
         return replace(self._execution.view.run, status="requires_action")
 
     async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
-        for recorded, call in zip(self._ports.recording.of_turn(place.turn), evaluated, strict=True):
+        for recorded, call in zip(self._state.recording.of_turn(place.turn), evaluated, strict=True):
             where = name_of(recorded)
             for name in ("position", "tool_name", "input", "input_raw", "params_hash", "approval_id"):
-                self._ports.differ(where, name, recorded[name], getattr(call, name))
-            self._ports.differ(where, "gates", _bare(recorded["decision"]), _bare(call.decision))
+                self._state.differ(where, name, recorded[name], getattr(call, name))
+            self._state.differ(where, "gates", _bare(recorded["decision"]), _bare(call.decision))
             state: Row = {"status": "queued" if call.id in queued else "proposed"}
             if call.approval_id:
                 state = {"status": "awaiting_approval", "approval_status": "pending"}
@@ -99,8 +96,8 @@ class ReplayUnitOfWork:
                 said = ("code", "message", "field")
                 state = {"status": "error", "display": call.refusal.display}
                 state |= {f"error_{name}": getattr(call.refusal, name) for name in said}
-            self._ports.calls[call.id] = recorded | _OPEN | state
-        return [dict(self._ports.calls[call.id]) for call in evaluated]
+            self._state.calls[call.id] = recorded | _OPEN | state
+        return [dict(self._state.calls[call.id]) for call in evaluated]
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """They were counted then."""
@@ -111,24 +108,24 @@ class ReplayUnitOfWork:
         """Compare what this run's turns had said with what the approvers were shown."""
         own = sum(bool(turn.text.strip()) for turn in self._execution.view.turns)
         for call in held:
-            request = self._ports.recording.requests.get(call.approval_id) if call.approval_id else None
+            request = self._state.recording.requests.get(call.approval_id) if call.approval_id else None
             shown = request["context"] if request else []
             last = min(own, len(context))
-            self._ports.differ(f"turn {place.turn}", "what approvers were shown", shown[-last:], context[-last:])
+            self._state.differ(f"turn {place.turn}", "what approvers were shown", shown[-last:], context[-last:])
         return ApprovalEvents([])
 
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
         """Queue them."""
         for call_id in call_ids:
-            self._ports.calls[call_id]["status"] = "queued"
+            self._state.calls[call_id]["status"] = "queued"
         return call_ids
 
     async def resume(self, call: Row, known: Rights) -> bool:
         """As the gates are recorded to have answered, the second time."""
-        recorded = self._ports.recorded(call["id"])
-        state = self._ports.calls[call["id"]]
+        recorded = self._state.recorded(call["id"])
+        state = self._state.calls[call["id"]]
         if recorded["resumed_decision"] is None:
-            raise self._ports.end()
+            raise self._state.end()
         state |= {"resumed_decision": recorded["resumed_decision"], "approval_used_at": recorded["approval_used_at"]}
         if all(answer["ok"] for answer in recorded["resumed_decision"]):
             state["status"] = "queued"
@@ -138,14 +135,14 @@ class ReplayUnitOfWork:
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """The loop has seen them."""
-        for call in self._ports.calls.values():
+        for call in self._state.calls.values():
             if call["approval_id"] in request_ids:
                 call["approval_used_at"] = self._execution.view.run.created_at
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """End what has not begun."""
         said = {"error_code": failure.code, "error_message": failure.message, "error_field": failure.field}
-        for call in self._ports.calls.values():
+        for call in self._state.calls.values():
             if call["status"] not in ENDED:
                 call |= {"status": "error", "display": failure.display, **said}
         return ApprovalEvents([])
