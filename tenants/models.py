@@ -10,7 +10,7 @@ from tenants.scope.jsonb import JSONField
 
 
 class Role(models.TextChoices):
-    """What a member may do in a tenant; `tenants.login.permissions` gives each role its scopes."""
+    """What a member may do in a tenant; `tenants.people.principal` gives each role its scopes."""
 
     MEMBER = "member"
     APPROVER = "approver"

@@ -1,12 +1,16 @@
 """Every address under /v1: the compatible APIs, and the models that they may name."""
 
+from functools import partial
 from typing import Any
 
-from gateway.compat import http, models, serving
-from gateway.compat.http import Receive, Scope, Send
+from gateway.compat import models, serving
 from gateway.compat.interface import Surface
 from gateway.compat.messages import counting
 from gateway.compat.responses import stored
+from gateway.compat.vendor_errors import VendorForm, of_nobody
+from gateway.http import asgi
+from gateway.http.asgi import Receive, Request, Scope, Send
+from tenants.errors import Refused
 
 PREFIX = "/v1/"
 
@@ -25,11 +29,12 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     elif surface is not None and method == "POST":
         await serving.answer(surface, scope, receive, send)
     elif path == "/v1/models" or path.startswith("/v1/models/"):
-        await models.answer(scope, send)
+        await models.answer(scope, receive, send)
     elif path.startswith("/v1/responses/") and method == "GET":
-        await stored.answer(scope, send)
+        await stored.answer(scope, receive, send)
     else:
-        await _nowhere(scope, send, 405 if surface is not None else 404)
+        refusal = _Nowhere(scope, 405 if surface is not None else 404)
+        await asgi.serve(VendorForm(of_nobody), scope, receive, send, partial(_refuse, refusal=refusal))
 
 
 def _surfaces() -> dict[str, Surface]:
@@ -53,12 +58,18 @@ def error(path: str, status: int, code: str, message: str) -> dict[str, Any]:
     surface = messages.SURFACE if path == "/v1/messages/count_tokens" else _surfaces().get(path)
     if surface is not None:
         return surface.error(status, code, message)
-    return {
-        "type": "error",
-        "error": {"message": message, "type": "invalid_request_error", "param": None, "code": code},
-    }
+    return of_nobody(status, code, message)
 
 
-async def _nowhere(scope: Scope, send: Send, status: int) -> None:
-    message = f"{scope['method']} {ascii(scope['path'])[1:-1][:200]} is nothing that Toolgate answers."
-    await http.send_json(send, status, error("", status, "unknown_url", message), "")
+class _Nowhere(Refused):
+    """Nothing is at this address, or nothing that this method asks."""
+
+    code = "unknown_url"
+
+    def __init__(self, scope: Scope, status: int):
+        super().__init__(f"{scope['method']} {ascii(scope['path'])[1:-1][:200]} is nothing that Toolgate answers.")
+        self.status = status
+
+
+async def _refuse(request: Request, refusal: Refused) -> None:
+    raise refusal

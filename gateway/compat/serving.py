@@ -1,73 +1,51 @@
 """Serves the compatible APIs under /v1: one path through authentication, a run, and an answer, whatever the dialect.
 
-A bare ASGI callable, like `gateway.rest.chat.fast`, over the same services. 409 is never answered here, and an error
-after a managed call has run carries `x-should-retry: false`: the vendors' SDKs try again by themselves, and would act
-twice.
+A bare ASGI callable, like `gateway.rest.chat.fast`, over the same services and by the rules of `gateway.http`. 409 is
+never answered here, and an error after a managed call has run carries `x-should-retry: false`: the vendors' SDKs try
+again by themselves, and would act twice.
 """
 
 import asyncio
 import hashlib
-import logging
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-import psycopg
-import structlog
 from django.conf import settings
 
-from gateway.compat import approval_responses, http, replies
-from gateway.compat.http import Headers, Receive, Scope, Send
+from gateway.compat import approval_responses, replies
 from gateway.compat.interface import StreamWriter, Surface
-from gateway.process.request_ids import request_id
+from gateway.compat.vendor_errors import TooLarge, Unauthenticated, VendorForm
+from gateway.http import asgi, authentication, bodies
+from gateway.http.asgi import Answer, Headers, Receive, Request, Scope, Send
+from gateway.http.bodies import ClientGone
+from gateway.http.errors import InvalidKey
 from gateway.providers.interface import UserMessage
 from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
 from gateway.runs import lifecycle
-from gateway.runs.errors import Leaving, Unavailable
+from gateway.runs.errors import Leaving
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from gateway.runs.view import RunView, call_body
-from tenants.errors import Refused
-from tenants.login.authentication import bearer, by_key
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope
-
-log = logging.getLogger(__name__)
 
 MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_V1_BODY_BYTES
 MAX_KEY_CHARACTERS = 255
 # How long a stream's first event is waited for, so that an early failure is an HTTP error and not one in the stream.
 PATIENCE_SECONDS = KEEP_ALIVE_SECONDS
-FAILED = "Toolgate failed to answer. The failure was recorded."
-
-
-class Unauthenticated(Refused):
-    """No key, or none that is valid."""
-
-    status = 401
-    code = "invalid_api_key"
-
-
-class Forbidden(Refused):
-    """The key does not reach that far."""
-
-    status = 403
-    code = "forbidden"
+EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request on its way through: whose it is, over which surface, and where its answer goes."""
+    """One request on its way through: whose it is, and over which surface."""
 
     surface: Surface
     principal: Principal
-    headers: Headers
-    identity: str
-    receive: Receive
-    send: Send
+    request: Request
 
     @property
     def tenant_scope(self) -> TenantScope:
@@ -77,50 +55,29 @@ class Exchange:
 
 async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request to a surface's main address."""
-    headers = http.headers(scope)
-    identity = request_id(headers.get("x-request-id", ""))
-    structlog.contextvars.clear_contextvars()
-    structlog.contextvars.bind_contextvars(request_id=identity)
 
-    async def refuse(refusal: Refused, more: Headers | None = None) -> None:
-        body = surface.error(refusal.status, refusal.code, refusal.detail, refusal.field)
-        if refusal.more:
-            body["toolgate"] = refusal.more
-        await http.send_json(send, refusal.status, body, identity, more)
-
-    try:
-        principal = await authenticated(headers)
-        given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
-        if surface.family == "anthropic" and "anthropic-beta" in headers:
+    async def handle(request: Request) -> None:
+        principal = await authenticated(request.headers)
+        given = await read(request)
+        if surface.family == "anthropic" and "anthropic-beta" in request.headers:
             # A part of the request, though it comes as a header.
-            given["betas"] = [beta.strip() for beta in headers["anthropic-beta"].split(",") if beta.strip()]
-        request = surface.parse(given)
-        exchange = Exchange(surface, principal, headers, identity, receive, send)
-        await _answer(exchange, request, given)
-    except http.ClientGone:
-        return
-    except Leaving as refusal:
-        # What its run has done is not known here, so no SDK should ask again by itself.
-        await refuse(refusal, {"x-should-retry": "false"})
-    except Refused as refusal:
-        await refuse(refusal)
-    except psycopg.OperationalError:
-        log.warning("database away")
-        await refuse(Unavailable())
-    except Exception:
-        log.exception("request failed")
-        await http.send_json(send, 500, surface.error(500, "internal_error", FAILED), identity)
+            given["betas"] = [beta.strip() for beta in request.headers["anthropic-beta"].split(",") if beta.strip()]
+        await _answer(Exchange(surface, principal, request), surface.parse(given), given)
+
+    await asgi.serve(VendorForm(surface.error), scope, receive, send, handle)
 
 
 async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
-    """The member whose key this is; `x-api-key` counts as well as a bearer. Raises Unauthenticated or Forbidden."""
-    key = bearer(headers.get("authorization", "")) or headers.get("x-api-key", "")
-    principal = await by_key(key)
-    if principal is None:
-        raise Unauthenticated("The API key is missing, unknown, revoked or expired.")
-    if needs not in principal.scopes:
-        raise Forbidden(f"This needs the scope {needs}.")
-    return principal
+    """The member whose key this is; `x-api-key` counts as well as a bearer. Raises Unauthenticated or MissingScope."""
+    try:
+        return await authentication.authenticated(headers, needs, key_headers=("x-api-key",))
+    except InvalidKey:
+        raise Unauthenticated from None
+
+
+async def read(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request. Raises TooLarge, BadRequest, ClientGone."""
+    return bodies.json_object(await request.body(MAX_BODY_BYTES, TooLarge(MAX_BODY_BYTES)), BadRequest)
 
 
 async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
@@ -138,11 +95,11 @@ async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, A
         await _failed(exchange, view)
         return
     body = exchange.surface.whole(replies.reply(view, request, created))
-    await http.send_json(exchange.send, 200, body, exchange.identity)
+    await exchange.request.answer(Answer(200, body))
 
 
 def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> ChatRequest:
-    key = exchange.headers.get("idempotency-key")
+    key = exchange.request.headers.get("idempotency-key")
     if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
         raise BadRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
     named = names_model(request)
@@ -175,7 +132,7 @@ async def _until_rest(exchange: Exchange, view: RunView) -> None:
 
 async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.Task[None]") -> None:
     """Finish the work unless the client hangs up first; what becomes of the run then is its agent's affair."""
-    gone = asyncio.create_task(http.hung_up(exchange.receive))
+    gone = asyncio.create_task(exchange.request.hung_up())
     try:
         await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
         if work.done():
@@ -183,7 +140,7 @@ async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.T
             return
         if view.run.profile.get("on_disconnect") == "cancel":
             await lifecycle.cancel(exchange.tenant_scope, view.id)
-        raise http.ClientGone
+        raise ClientGone
     finally:
         gone.cancel()
         work.cancel()
@@ -197,7 +154,7 @@ async def _failed(exchange: Exchange, view: RunView) -> None:
     if _acted(view):
         more["x-should-retry"] = "false"
     body = exchange.surface.error(status, code, message)
-    await http.send_json(exchange.send, status, body, exchange.identity, more)
+    await exchange.request.answer(Answer(status, body, more))
 
 
 def _error(view: RunView) -> tuple[int, str, str]:
@@ -221,14 +178,9 @@ async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, cre
         await _failed(exchange, view)
         return
 
-    async def send_all() -> None:
-        await http.begin_stream(exchange.send, exchange.identity, STREAM_HEADERS)
-        async with aclosing(_events(exchange, writer, view, request, created)) as events:
-            async for piece in events:
-                await exchange.send({"type": "http.response.body", "body": piece, "more_body": True})
-        await exchange.send({"type": "http.response.body", "body": b""})
-
-    await _beside_the_client(exchange, view, asyncio.create_task(send_all()))
+    events = _events(exchange, writer, view, request, created)
+    sending = exchange.request.stream(events, EVENT_STREAM, STREAM_HEADERS)
+    await _beside_the_client(exchange, view, asyncio.create_task(sending))
 
 
 async def _something_to_show(exchange: Exchange, view: RunView) -> None:

@@ -2,16 +2,13 @@
 
 import sys
 
-import django.db
-import psycopg
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.views.defaults import bad_request, server_error
 
-from gateway.rest.framework import problems
+from gateway.http import errors, problems
 
 API = "/api/"
-_DATABASE_AWAY = (psycopg.OperationalError, django.db.OperationalError)
 
 
 def senseless(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -26,9 +23,9 @@ def failed(request: HttpRequest) -> HttpResponse:
     """Django's handler500: 503 with `Retry-After` when no connection to the database was to be had, else 500."""
     error = sys.exc_info()[1]
     for_programs = request.path.startswith(API)
-    if isinstance(error, _DATABASE_AWAY):
-        refusal = problems.unavailable(error)
-        headers = {"Retry-After": str(refusal.retry_after), "Cache-Control": "no-store"}
+    if isinstance(error, errors.DATABASE_AWAY):
+        refusal = errors.refusal_of(error)
+        headers = {**refusal.headers, "Cache-Control": "no-store"}
         if for_programs:
             body = problems.refused(refusal)
             return JsonResponse(body, status=503, headers=headers, content_type=problems.CONTENT_TYPE)
@@ -36,6 +33,6 @@ def failed(request: HttpRequest) -> HttpResponse:
         page = loader.render_to_string("unavailable.html", {"seconds": refusal.retry_after})
         return HttpResponse(page, status=503, headers=headers)
     if for_programs:
-        body = problems.problem(500, "internal_error", problems.FAILED)
+        body = problems.refused(errors.Failed())
         return JsonResponse(body, status=500, content_type=problems.CONTENT_TYPE)
     return server_error(request)

@@ -297,17 +297,17 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "tenants.login.authentication.ApiKeyAuthentication",
-        "tenants.login.authentication.SessionAuthentication",
+        "gateway.http.drf.ApiKeyAuthentication",
+        "gateway.http.drf.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["tenants.login.permissions.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["gateway.rest.framework.rendering.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.rest.framework.rendering.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["gateway.http.drf.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["gateway.http.rendering.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.http.drf.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_PAGINATION_CLASS": "gateway.rest.framework.pagination.Pages",
     "PAGE_SIZE": 50,
-    "EXCEPTION_HANDLER": "gateway.rest.framework.problems.handle",
+    "EXCEPTION_HANDLER": "gateway.http.drf_errors.handle",
     # `Accept` says what form is wanted, and nothing else does.
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": None,
@@ -347,7 +347,7 @@ SPECTACULAR_SETTINGS = {
         "ErasureSubject": "gateway.rest.audit.erasures.SUBJECTS",
         "ErasureScope": "audit.models.Erasure.Scope",
         "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
-        "ProblemCode": "gateway.rest.framework.problems.codes",
+        "ProblemCode": "gateway.http.problems.codes",
     },
     "TAGS": [
         {"name": "runs", "description": "Ask, and follow what comes of it."},

@@ -10,12 +10,13 @@ from approvals.web import pages as approval_pages
 from approvals.web import rule_pages
 from audit.history import access_pages, chart_pages, detail_pages, download_pages
 from audit.history import pages as audit_pages
+from gateway.http import problems
 from gateway.operations import health, metrics
 from gateway.rest import tools
 from gateway.rest.approvals import requests, rules
 from gateway.rest.audit import erasures, history, ledger
 from gateway.rest.chat import conversations, views
-from gateway.rest.framework import document, problems
+from gateway.rest.framework import document
 from gateway.web import chat_pages, erasure_pages, run_pages
 from tenants.login import pages as tenant_pages
 

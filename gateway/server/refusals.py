@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import orjson
 
 from gateway.compat import app as compatible
+from gateway.http import problems
+from gateway.http.asgi import SECURITY
 from gateway.process.request_ids import request_id
-from gateway.rest.framework import problems
 
 _CODES = {
     400: ("invalid_request", "This is no valid HTTP/1.1 request."),
@@ -34,8 +35,7 @@ def answer(
     headers = {
         "content-type": kind,
         "content-length": str(len(body)),
-        "x-content-type-options": "nosniff",
-        "cache-control": "no-store",
+        **SECURITY,
         "x-request-id": request_id(dict(given).get(b"x-request-id", b"").decode("latin-1")),
         "connection": "close",
     }

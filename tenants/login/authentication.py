@@ -12,8 +12,6 @@ from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import connection as django_connection
 from django.http import HttpRequest
-from rest_framework import authentication, exceptions
-from rest_framework.request import Request
 
 from tenants.models import User
 from tenants.people.keys import LONGEST, PREFIX, digest
@@ -126,34 +124,3 @@ class PasswordBackend(BaseBackend):
     def has_module_perms(self, user_obj: Any, app_label: str) -> bool:
         """Only superusers enter the admin."""
         return False
-
-
-class ApiKeyAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer tg_…`."""
-
-    def authenticate(self, request: Request) -> tuple[Principal, None] | None:
-        """Raises AuthenticationFailed for a bearer that is no valid key; None when there is no bearer at all."""
-        key = bearer(request.META.get("HTTP_AUTHORIZATION", ""))
-        if key is None:
-            return None
-        principal = by_key_now(key)
-        if principal is None:
-            raise exceptions.AuthenticationFailed("The API key is not valid: unknown, revoked or expired.")
-        return principal, None
-
-    def authenticate_header(self, request: Request) -> str:
-        """The challenge of a 401."""
-        return 'Bearer realm="toolgate"'
-
-
-class SessionAuthentication(authentication.SessionAuthentication):
-    """Django's session, with CSRF checked."""
-
-    def authenticate(self, request: Request) -> tuple[Principal, None] | None:  # type: ignore[override]
-        """The session's user as a member of their current tenant."""
-        principal = by_session(request._request)
-        if principal is None:
-            return None
-        # On the DRF request it would parse the body, and the view that reads it raw would find nothing.
-        self.enforce_csrf(request._request)  # type: ignore[arg-type]
-        return principal, None

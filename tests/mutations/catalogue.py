@@ -84,9 +84,9 @@ MUTATIONS = (
     Mutation(
         "a view's scope is not asked for",
         ("tests/tenants/test_keys.py", "tests/approvals/test_reading.py"),
-        "tenants/login/permissions.py",
-        "return view.scope in principal.scopes",
-        "return True",
+        "gateway/http/authentication.py",
+        "    if needs not in principal.scopes:\n        raise MissingScope(needs)\n",
+        "    return\n",
     ),
     Mutation(
         "a revoked key opens",
@@ -110,7 +110,7 @@ MUTATIONS = (
     Mutation(
         "a session needs no CSRF token",
         ("tests/tenants/test_sessions.py",),
-        "tenants/login/authentication.py",
+        "gateway/http/drf.py",
         "        self.enforce_csrf(request._request)  # type: ignore[arg-type]\n",
         "",
     ),
@@ -197,7 +197,7 @@ MUTATIONS = (
         "one's own request may be approved",
         DECIDING,
         "approvals/requests/decisions.py",
-        '        if request["user_id"] == decider.user_id:\n            raise OwnRequest\n',
+        "        if request.user_id == decider.user_id:\n            raise OwnRequest\n",
         "",
     ),
     Mutation(
@@ -211,7 +211,7 @@ MUTATIONS = (
         "one of two approvals is enough",
         DECIDING,
         "approvals/requests/decisions.py",
-        'if len(counting) < request["approvals_needed"]:\n            return',
+        "if len(counting) < request.approvals_needed:\n            return",
         "if not counting:\n            return",
     ),
     Mutation(
@@ -226,7 +226,7 @@ MUTATIONS = (
         "arguments are approved unseen",
         ("tests/approvals/test_seen.py",),
         "approvals/requests/votes.py",
-        'return bool(request["revision"] != 1 if seen is None else seen != request["params_hash"])',
+        "return request.revision != 1 if seen is None else seen != request.params_hash",
         "return False",
     ),
     Mutation(
@@ -254,8 +254,8 @@ MUTATIONS = (
         "an approval is used twice",
         ("tests/journeys/test_approvals.py", "tests/approvals/test_deciding.py"),
         "approvals/requests/repository.py",
-        "WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING *",
-        "WHERE id = %s AND status = 'approved' RETURNING *",
+        "WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING {_COLUMNS}",
+        "WHERE id = %s AND status = 'approved' RETURNING {_COLUMNS}",
     ),
     Mutation("decided requests may be rewritten", DECIDING, sql="DROP TRIGGER guard ON approval_requests"),
     Mutation(

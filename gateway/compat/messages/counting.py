@@ -3,31 +3,27 @@
 A provider that counts is asked. For others it is an estimate, of four bytes of JSON a token.
 """
 
-import logging
 from dataclasses import replace
 from typing import Any
 
 import orjson
-import psycopg
 
 from approvals.requests import rights
-from gateway.compat import http
-from gateway.compat.http import Receive, Scope, Send
 from gateway.compat.messages import api
-from gateway.compat.serving import FAILED, MAX_BODY_BYTES, authenticated, names_model
-from gateway.process.request_ids import request_id
+from gateway.compat.serving import authenticated, names_model, read
+from gateway.compat.vendor_errors import VendorForm
+from gateway.http import asgi
+from gateway.http.asgi import Answer, Receive, Request, Scope, Send
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
 from gateway.runs import loop, repository
-from gateway.runs.errors import NoSuchAgent, NoSuchModel, Unavailable
+from gateway.runs.errors import NoSuchAgent, NoSuchModel
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from tenants.errors import Refused
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import evaluation
-
-log = logging.getLogger(__name__)
 
 BYTES_A_TOKEN = 4
 
@@ -41,28 +37,14 @@ class _ProviderFailed(Refused):
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request: `{"input_tokens": n}`."""
-    headers = http.headers(scope)
-    identity = request_id(headers.get("x-request-id", ""))
-    try:
-        principal = await authenticated(headers)
-        given = http.parsed(await http.body(headers, receive, MAX_BODY_BYTES))
-        request = api.SURFACE.parse_count(given)
-        tokens = await _count(TenantScope(principal.tenant_id, principal.user_id), request)
-        await http.send_json(send, 200, {"input_tokens": tokens}, identity)
-    except http.ClientGone:
-        return
-    except Refused as refusal:
-        await _refuse(send, refusal, identity)
-    except psycopg.OperationalError:
-        await _refuse(send, Unavailable(), identity)
-    except Exception:
-        log.exception("request failed")
-        await http.send_json(send, 500, api.SURFACE.error(500, "internal_error", FAILED), identity)
+    await asgi.serve(VendorForm(api.SURFACE.error), scope, receive, send, _answer)
 
 
-async def _refuse(send: Send, refusal: Refused, identity: str) -> None:
-    body = api.SURFACE.error(refusal.status, refusal.code, refusal.detail, refusal.field)
-    await http.send_json(send, refusal.status, body, identity)
+async def _answer(request: Request) -> None:
+    principal = await authenticated(request.headers)
+    asked = api.SURFACE.parse_count(await read(request))
+    tokens = await _count(TenantScope(principal.tenant_id, principal.user_id), asked)
+    await request.answer(Answer(200, {"input_tokens": tokens}))
 
 
 async def _count(tenant_scope: TenantScope, request: ClientRequest) -> int:

@@ -3,19 +3,17 @@
 import uuid
 from typing import Any
 
-import psycopg
-
-from gateway.compat import http, replies
-from gateway.compat.http import Scope, Send
+from gateway.compat import replies
 from gateway.compat.responses import ids
 from gateway.compat.responses.api import SURFACE
 from gateway.compat.serving import authenticated
-from gateway.process.request_ids import request_id
+from gateway.compat.vendor_errors import VendorForm
+from gateway.http import asgi
+from gateway.http.asgi import Answer, Receive, Request, Scope, Send
 from gateway.runs import repository
-from gateway.runs.errors import NoSuchResponse, Unavailable
+from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import serialization
 from gateway.runs.view import from_rows
-from tenants.errors import Refused
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope, transaction
 
@@ -23,20 +21,15 @@ PREFIX = "/v1/responses/"
 NOBODY = "0" * 32
 
 
-async def answer(scope: Scope, send: Send) -> None:
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """The response that the path names."""
-    headers = http.headers(scope)
-    identity = request_id(headers.get("x-request-id", ""))
-    try:
-        principal = await authenticated(headers)
+
+    async def handle(request: Request) -> None:
+        principal = await authenticated(request.headers)
         body = await _response(principal, scope["path"].removeprefix(PREFIX).rstrip("/"))
-        await http.send_json(send, 200, body, identity)
-    except Refused as refusal:
-        error = SURFACE.error(refusal.status, refusal.code, refusal.detail, refusal.field)
-        await http.send_json(send, refusal.status, error, identity)
-    except psycopg.OperationalError:
-        error = SURFACE.error(Unavailable.status, Unavailable.code, Unavailable().detail)
-        await http.send_json(send, Unavailable.status, error, identity)
+        await request.answer(Answer(200, body))
+
+    await asgi.serve(VendorForm(SURFACE.error), scope, receive, send, handle)
 
 
 async def _response(principal: Principal, response_id: str) -> dict[str, Any]:

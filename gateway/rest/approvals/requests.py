@@ -33,10 +33,10 @@ from approvals.errors import (
 from approvals.models import ApprovalRequest
 from approvals.requests import decisions, parsing, queue
 from approvals.requests.decisions import Decider
+from gateway.http.drf import HasScope
 from gateway.rest.approvals import request_serializers as shapes
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import ProblemSchema, refusals
-from tenants.login.permissions import HasScope
 from tenants.login.views import WithinTenant
 from tenants.people.principal import SCOPES
 

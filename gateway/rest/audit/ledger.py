@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from audit.evidence import proofs
 from audit.models import LedgerKey
+from gateway.http import problems
+from gateway.http.rendering import JSONRenderer
 from gateway.rest.audit import ledger_serializers
-from gateway.rest.framework import problems
-from gateway.rest.framework.rendering import JSONRenderer
 from gateway.rest.framework.schema import ProblemSchema, problem
 from tenants.login.views import WithinTenant
 

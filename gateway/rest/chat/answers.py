@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from math import inf
 from typing import Any
 
-from gateway.rest.framework.problems import problem
+from gateway.http.problems import problem
 from gateway.runs import lifecycle
 from gateway.runs.lifecycle import Patience
 from gateway.runs.view import RunView, body

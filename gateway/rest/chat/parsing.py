@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from gateway.process import json_bodies
+from gateway.http import bodies
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from gateway.runs.preparation import ChatRequest
 
@@ -36,12 +36,7 @@ def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
     """
     if len(body) > MAX_BODY_BYTES:
         raise too_large()
-    try:
-        given = json_bodies.read(body)
-    except json_bodies.NotJSON as error:
-        raise InvalidRequest(str(error)) from None
-    if not isinstance(given, dict):
-        raise InvalidRequest("The body must be a JSON object.")
+    given = bodies.json_object(body, InvalidRequest)
     key = headers.get("idempotency-key")
     if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
         raise InvalidRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")

@@ -13,12 +13,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gateway.http import bodies, problems
+from gateway.http.drf import JSONParser
+from gateway.http.rendering import JSONRenderer
 from gateway.rest.chat import answers, parsing, run_serializers, stream_tokens
 from gateway.rest.chat.event_serializers import StreamEvent
 from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
-from gateway.rest.framework import problems
 from gateway.rest.framework.asynchronous import AsyncView
-from gateway.rest.framework.rendering import JSONParser, JSONRenderer
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle, repository
 from gateway.runs.errors import (
@@ -107,21 +108,15 @@ class ChatView(AsyncView):
     )
     async def post(self, request: Request) -> HttpResponseBase:
         """Begin a run and answer when it is over, or stream it."""
-        body = await sync_to_async(_body)(request)
         headers = {name.lower(): value for name, value in request.headers.items()}
+        bodies.check_length(headers, parsing.MAX_BODY_BYTES, parsing.too_large())
+        body = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
         parsed = parsing.chat(body, headers)
         run = await lifecycle.begin(self.principal, parsed.request)
         if parsed.request.streams:
             return streaming(self, run, wait=parsed.wait)
         await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
         return whole(run)
-
-
-def _body(request: Request) -> bytes:
-    length = request.headers.get("Content-Length") or "0"
-    if length.isdigit() and int(length) > parsing.MAX_BODY_BYTES:
-        raise parsing.too_large()
-    return request._request.read(parsing.MAX_BODY_BYTES + 1)
 
 
 class RunDetailView(AsyncView):

@@ -4,13 +4,13 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 
-from gateway.rest.framework import problems
+from gateway.http import problems
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """`Authorization: Bearer tg_…`."""
 
-    target_class = "tenants.login.authentication.ApiKeyAuthentication"
+    target_class = "gateway.http.drf.ApiKeyAuthentication"
     name = "apiKey"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
 class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
     """Django's session cookie, with an X-CSRFToken on what changes things."""
 
-    target_class = "tenants.login.authentication.SessionAuthentication"
+    target_class = "gateway.http.drf.SessionAuthentication"
     name = "session"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:

@@ -6,9 +6,9 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 
+from gateway.http import problems
 from gateway.rest import serializers
 from gateway.rest.chat import parsing
-from gateway.rest.framework import problems
 from tenants.errors import Refused
 
 # What operations may answer: 400 and 413 where something is sent, 404 where an address or a cursor names something.

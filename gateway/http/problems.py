@@ -1,26 +1,17 @@
 """Errors as RFC 9457 problem+json, each with a stable `code`."""
 
 import http
-import logging
 from typing import Any
 
-import django.db
 import orjson
-import psycopg
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework import exceptions
-from rest_framework.views import set_rollback
 
-from gateway.rest.framework import rendering
-from gateway.runs.errors import Unavailable
+from gateway.http import rendering
+from gateway.http.asgi import Answer
 from tenants.errors import Refused
 
-log = logging.getLogger(__name__)
-
 CONTENT_TYPE = "application/problem+json"
-FAILED = "Toolgate failed to answer. The failure was recorded."
 _CODES = {
     400: "invalid_request",
     401: "unauthenticated",
@@ -64,43 +55,10 @@ def refused(refusal: Refused) -> dict[str, Any]:
     return problem(refusal.status, refusal.code, refusal.detail, **field, **refusal.more)
 
 
-def unavailable(error: Exception) -> Unavailable:
-    """The refusal of a request that found the database away."""
-    log.warning("database away", extra={"why": type(error).__name__})
-    return Unavailable()
-
-
 def answer(body: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> HttpResponse:
     """A problem as an answer: always JSON, whatever form the route's other answers have."""
     data = orjson.dumps(body, default=rendering.plain)
     return HttpResponse(data, status=status, headers=headers or {}, content_type=CONTENT_TYPE)
-
-
-def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's exception handler."""
-    if isinstance(error, psycopg.OperationalError | django.db.OperationalError):
-        error = unavailable(error)
-    if isinstance(error, Refused):
-        set_rollback()
-        headers = {"Retry-After": str(error.retry_after)} if isinstance(error, Unavailable) else {}
-        return answer(refused(error), error.status, headers)
-    if isinstance(error, Http404):
-        error = exceptions.NotFound()
-    elif isinstance(error, PermissionDenied):
-        error = exceptions.PermissionDenied()
-    set_rollback()
-    if not isinstance(error, exceptions.APIException):
-        log.exception("request failed", exc_info=error)
-        return answer(problem(500, "internal_error", FAILED), 500)
-    status = error.status_code
-    headers = {}
-    # DRF puts these on the exception itself.
-    if challenge := getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = challenge
-    if seconds := getattr(error, "wait", None):
-        headers["Retry-After"] = str(int(seconds))
-    body = problem(status, code_of(status), _detail(error), **_fields(error))
-    return answer(body, status, headers)
 
 
 @csrf_exempt
@@ -110,11 +68,12 @@ def nowhere(request: HttpRequest) -> JsonResponse:
     return JsonResponse(body, status=404, content_type=CONTENT_TYPE)
 
 
-def _detail(error: exceptions.APIException) -> str:
-    if isinstance(error, exceptions.ValidationError):
-        return "The request is not valid."
-    return str(error.detail)
+class Problems:
+    """The form of our own API's answers; see `gateway.http.asgi.Form`."""
 
+    id_headers: tuple[str, ...] = ("x-request-id",)
 
-def _fields(error: exceptions.APIException) -> dict[str, Any]:
-    return {"errors": error.detail} if isinstance(error, exceptions.ValidationError) else {}
+    def refusal(self, refused_request: Refused) -> Answer:
+        """A problem document."""
+        content = refused(refused_request)
+        return Answer(refused_request.status, content, refused_request.headers, CONTENT_TYPE)
