@@ -10,5 +10,6 @@ class ApprovalsConfig(AppConfig):
     verbose_name = "Approvals"
 
     def ready(self) -> None:
-        """Let the ledger know how decisions are read."""
+        """Let the ledger know how decisions are read, and make the types of its events known."""
+        from approvals import events  # noqa: F401
         from approvals.requests import decision_queries  # noqa: F401

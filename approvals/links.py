@@ -5,6 +5,11 @@ import uuid
 from django.conf import settings
 
 
+def path_of(request_id: uuid.UUID) -> str:
+    """The path of one request's page."""
+    return f"/approvals/{request_id}/"
+
+
 def page_of(request_id: uuid.UUID) -> str:
     """The absolute URL of one request's page; whoever is logged out reaches it through the log-in page."""
-    return f"{settings.PUBLIC_URL}/approvals/{request_id}/"
+    return f"{settings.PUBLIC_URL}{path_of(request_id)}"

@@ -1,4 +1,4 @@
-"""Tells whoever watches a tenant's queue that a request is new or decided. A hint: who hears it reads the row."""
+"""Announces to whoever watches a tenant's queue that a request is new or decided; they then read the row."""
 
 import asyncio
 import logging
@@ -25,4 +25,4 @@ async def announce(tenant_id: uuid.UUID, request_ids: Iterable[uuid.UUID]) -> No
             for request_id in request_ids:
                 await layer.group_send(group(tenant_id), {"type": "approval.changed", "id": str(request_id)})
     except Exception as away:
-        log.warning("queue not told", extra={"tenant_id": str(tenant_id), "why": type(away).__name__})
+        log.warning("queue not reached", extra={"tenant_id": str(tenant_id), "why": type(away).__name__})

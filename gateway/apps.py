@@ -10,6 +10,6 @@ class GatewayConfig(AppConfig):
     verbose_name = "Gateway"
 
     def ready(self) -> None:
-        """Make the OpenAPI document's own words known, and how rules read agents."""
+        """Make known the OpenAPI document's own words, how rules read agents, and the types of runs' events."""
         from gateway.rest.framework import openapi  # noqa: F401
-        from gateway.runs import agents  # noqa: F401
+        from gateway.runs import agents, publisher  # noqa: F401

@@ -1,18 +1,24 @@
-"""Why a notice did not reach its receiver, as one tree. The words are kept, for the operator: they hold no secret.
+"""Why a notification did not reach its target, as one tree. The words are stored for the operator: they hold no secret.
 
 Undelivered             tried again, with growing pauses
 └── GivenUp             trying again is no use
-    └── ReceiverGone    the receiver wants no more of them
+    └── TargetGone      the target wants no more of them
+
+InvalidTarget           a new target's destination is not one of its channel; the words are for whoever typed it
 """
 
 
 class Undelivered(Exception):
-    """The receiver did not take the notice."""
+    """The target did not take the notification."""
 
 
 class GivenUp(Undelivered):
     """It never will."""
 
 
-class ReceiverGone(GivenUp):
-    """It answered that it is gone: the endpoint is switched off."""
+class TargetGone(GivenUp):
+    """It answered that it is gone: the target is switched off."""
+
+
+class InvalidTarget(ValueError):
+    """The channel cannot deliver to this destination."""

@@ -1,6 +1,6 @@
-"""Who is told of approvals, by e-mail and webhook: rows that are written with what they tell of, and delivered later.
+"""Rows for what has to be delivered: written with the event that they are about, and delivered later.
 
-add      in the transaction of the event: one statement, and no row where nobody wants to know
+write    in the event's transaction: one statement, and no row where no target wants the event
 send     after its commit: asks a worker to deliver
 send_due for the sweeper: asks again for what is due, whatever became of earlier messages
 """
@@ -11,73 +11,104 @@ import uuid
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+import orjson
 from celery import current_app
 from psycopg import AsyncCursor
 
-from approvals.rows import ApprovalRequest
-from tenants.people.principal import SCOPES
+from notifications.events import Event
+from tenants.people.principal import DECIDERS
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection
 
 log = logging.getLogger(__name__)
 
-Event = Literal["requested", "approved", "denied", "expired", "cancelled"]
-Row = dict[str, Any]
-
+# Destinations that stand for members of the tenant; each gets a row of their own.
+DECIDING, REQUESTER = "deciders", "requester"
+GROUPS = [DECIDING, REQUESTER]
+# Who is written to where the tenant has no target for them.
+DEFAULT_CHANNEL = "email"
 KEPT_DAYS = 30
 # Tenants that one sweep asks for; the next one comes in seconds.
 BATCH = 500
-# A notice that has been due for less is with a worker already.
+# What has been due for less is with a worker already.
 OVERDUE_SECONDS = 2
-DECIDERS = [role for role, scopes in SCOPES.items() if "approvals:decide" in scopes]
+# A broker that hangs is waited for so long; the sweeper finds what it did not take.
+SEND_SECONDS = 1.0
 # Few and our own: each keeps its connection to the broker.
-_THREADS = ThreadPoolExecutor(2, thread_name_prefix="notices")
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="notifications")
+_sending: set[asyncio.Task[None]] = set()
 
-_ADD = """
-    INSERT INTO approval_notices (id, tenant_id, request_id, endpoint_id, user_id, event, status, attempts, due_at,
-        created_at, problem)
-    SELECT gen_random_uuid(), %(tenant_id)s, %(id)s, told.endpoint_id, told.user_id, %(event)s, 'waiting', 0, now(),
-        now(), ''
+_WRITE = f"""
+    INSERT INTO notifications (id, tenant_id, user_id, event, subject_id, payload, channel, target_id, recipient_id,
+        status, attempts, due_at, created_at, problem)
+    SELECT gen_random_uuid(), %(tenant_id)s, %(user_id)s, %(event)s, %(subject_id)s, %(payload)s, target.channel,
+        target.id, recipient.user_id, 'waiting', 0, now(), now(), ''
     FROM (
-        SELECT id AS endpoint_id, NULL::uuid AS user_id FROM webhook_endpoints
-        WHERE tenant_id = %(tenant_id)s AND enabled
+        SELECT id, channel, destination FROM notification_targets
+        WHERE tenant_id = %(tenant_id)s AND enabled AND %(event)s = ANY(events)
         UNION ALL
-        SELECT NULL, m.user_id FROM memberships m JOIN users u ON u.id = m.user_id
-        WHERE %(event)s = 'requested' AND m.tenant_id = %(tenant_id)s AND m.role = ANY(%(deciders)s)
-          AND u.is_active AND u.email <> ''
-          AND m.user_id <> (SELECT user_id FROM approval_requests WHERE id = %(id)s)
-    ) told"""
+        SELECT NULL, '{DEFAULT_CHANNEL}', '{DECIDING}' WHERE %(asks_deciders)s::boolean AND NOT EXISTS (
+            SELECT FROM notification_targets
+            WHERE tenant_id = %(tenant_id)s AND channel = '{DEFAULT_CHANNEL}' AND destination = '{DECIDING}')
+    ) target CROSS JOIN LATERAL (
+        SELECT NULL::uuid AS user_id WHERE target.destination NOT IN ('{DECIDING}', '{REQUESTER}')
+        UNION ALL
+        SELECT m.user_id FROM memberships m JOIN users u ON u.id = m.user_id
+        WHERE m.tenant_id = %(tenant_id)s AND u.is_active AND u.email <> '' AND CASE target.destination
+            WHEN '{DECIDING}' THEN m.role = ANY(%(deciders)s::text[]) AND m.user_id <> %(user_id)s
+            WHEN '{REQUESTER}' THEN m.user_id = %(user_id)s END
+    ) recipient"""
+_SETTLED = """
+    UPDATE notifications SET status = 'failed', problem = 'The request was over before it could be sent.',
+        finished_at = now()
+    WHERE tenant_id = %(tenant_id)s AND subject_id = %(subject_id)s AND event = %(answers)s
+      AND recipient_id IS NOT NULL AND status = 'waiting'"""
 _DUE = """
-    SELECT tenant_id FROM approval_notices
+    SELECT tenant_id FROM notifications
     WHERE status = 'waiting' AND due_at < now() - make_interval(secs => %s)
     GROUP BY tenant_id ORDER BY min(due_at) LIMIT %s"""
 _FORGET = """
-    DELETE FROM approval_notices WHERE status <> 'waiting' AND finished_at < now() - make_interval(days => %s)
+    DELETE FROM notifications WHERE status <> 'waiting' AND finished_at < now() - make_interval(days => %s)
     RETURNING id"""
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What `add` wrote; how much of it is known once its transaction is over."""
+class Written:
+    """What `write` wrote; how much of it is known once its transaction is over."""
 
     tenant_id: uuid.UUID
-    cursor: AsyncCursor[Row]
+    cursor: AsyncCursor[dict[str, Any]]
 
 
-async def add(connection: Connection, request: ApprovalRequest, event: Event) -> Added:
-    """Write the notices of an event to a request, which is in the same transaction.
+async def write(connection: Connection, event: Event) -> Written:
+    """Write a row for each target of the tenant that wants the event, and for each member that it stands for.
 
-    Each of the tenant's webhooks is told of every event; whoever may decide and has an address is asked by e-mail.
+    Nothing is fetched: in a pipelined transaction it costs no round trip. What the event settles is not asked any more.
     """
-    values = {"id": request.id, "tenant_id": request.tenant_id, "event": event, "deciders": DECIDERS}
-    return Added(request.tenant_id, await connection.execute(_ADD, values))
+    values = {
+        "tenant_id": event.tenant_id,
+        "user_id": event.user_id,
+        "event": event.type.name,
+        "subject_id": event.subject_id,
+        "payload": orjson.dumps(event.payload, option=orjson.OPT_UTC_Z).decode(),
+        "asks_deciders": event.type.asks_deciders,
+        "answers": event.type.answers,
+        "deciders": DECIDERS,
+    }
+    if event.type.answers:
+        await connection.execute(_SETTLED, values)
+    return Written(event.tenant_id, await connection.execute(_WRITE.encode(), values))
 
 
-async def send(*added: Added) -> None:
-    """Ask a worker to deliver what was committed; a broker that is away leaves it to the next sweep."""
-    await _ask({each.tenant_id for each in added if each.cursor.rowcount > 0})
+async def send(*written: Written) -> None:
+    """Ask a worker to deliver what was committed; a broker that is away or hangs leaves it to the next sweep."""
+    if tenants := {each.tenant_id for each in written if each.cursor.rowcount > 0}:
+        sending = asyncio.create_task(_ask(tenants))
+        _sending.add(sending)
+        sending.add_done_callback(_sending.discard)
+        await asyncio.wait([sending], timeout=SEND_SECONDS)
 
 
 async def send_due() -> int:
@@ -88,7 +119,7 @@ async def send_due() -> int:
 
 
 async def forget_old() -> None:
-    """Drop the notices that have been over for KEPT_DAYS."""
+    """Drop what has been over for KEPT_DAYS."""
     await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
 
 
@@ -100,7 +131,8 @@ async def _ask(tenants: Iterable[uuid.UUID]) -> None:
 def _ask_now(tenants: list[str]) -> None:
     for tenant_id in tenants:
         try:
-            current_app.send_task("approvals.deliver", args=[tenant_id], ignore_result=True, retry=False)
+            current_app.send_task("notifications.deliver", args=[tenant_id], ignore_result=True, retry=False)
         except Exception as away:
-            log.warning("notices left to the sweeper", extra={"tenant": tenant_id, "why": type(away).__name__})
+            extra = {"tenant": tenant_id, "why": type(away).__name__}
+            log.warning("notifications left to the sweeper", extra=extra)
             return

@@ -1,4 +1,4 @@
-"""What a worker is told to do with approvals: messages carry ids and nothing else."""
+"""What a worker is asked to do with notifications: messages carry ids and nothing else."""
 
 import logging
 import uuid
@@ -7,18 +7,18 @@ from typing import Any
 
 from celery import shared_task
 
-from approvals.notifications import delivery
+from notifications import delivery
 from tools.invocation import background
 
 log = logging.getLogger(__name__)
 
 
-@shared_task(name="approvals.deliver")
+@shared_task(name="notifications.deliver")
 def deliver(tenant_id: str) -> None:
-    """Deliver a tenant's notices that are due; the thread is given back at once."""
+    """Deliver a tenant's notifications that are due; the thread is given back at once."""
     background.submit(delivery.deliver(uuid.UUID(tenant_id))).add_done_callback(_report)
 
 
 def _report(done: Future[Any]) -> None:
     if not done.cancelled() and (error := done.exception()) is not None:
-        log.error("notices left to the sweeper", exc_info=error)
+        log.error("notifications left to the sweeper", exc_info=error)

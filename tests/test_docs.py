@@ -33,7 +33,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
-_NAME = re.compile(r"(?:gateway|approvals|tools|audit|tenants|tests)(?:\.\w+)+")
+_NAME = re.compile(r"(?:gateway|approvals|notifications|tools|audit|tenants|tests)(?:\.\w+)+")
 _FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
 # What a running Toolgate writes, and what only an example makes.
 _NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")

@@ -1,5 +1,5 @@
-"""Approval requests, rules and webhook endpoints in the admin."""
+"""Approval requests and rules in the admin."""
 
-from approvals.admin import requests, rules, webhooks
+from approvals.admin import requests, rules
 
-__all__ = ["requests", "rules", "webhooks"]
+__all__ = ["requests", "rules"]

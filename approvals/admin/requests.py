@@ -19,7 +19,7 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from approvals.admin import rules, webhooks  # noqa: F401 (the first two register themselves)
+from approvals.admin import rules  # noqa: F401 (it registers itself)
 from approvals.admin.filters import AgeFilter, StatusFilter, ToolFilter, UserFilter
 from approvals.models import ApprovalDecision, ApprovalRequest
 from approvals.requests import decisions, queue

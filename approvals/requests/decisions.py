@@ -21,6 +21,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from approvals import events
 from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
@@ -33,9 +34,7 @@ from approvals.errors import (
     NotYours,
     OwnRequest,
 )
-from approvals.notifications import events
-from approvals.notifications.events import ApprovalEvents
-from approvals.notifications.outbox import Event
+from approvals.events import ApprovalEvents, Change
 from approvals.requests import edits, repository, votes
 from approvals.rows import ApprovalRequest
 from audit.calls import recorder
@@ -304,7 +303,7 @@ async def _record(
 async def _end(
     connection: Connection,
     request: ApprovalRequest,
-    status: Event,
+    status: Change,
     moment: datetime,
     usable_until: datetime | None = None,
     approved_by: list[uuid.UUID] | None = None,

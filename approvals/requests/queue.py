@@ -8,11 +8,10 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from approvals.models import ApprovalDecision, ApprovalRequest
-from approvals.notifications.outbox import DECIDERS
 from audit.identifiers import first_id_at
 from audit.models import ToolCall
 from tenants.models import Membership, User
-from tenants.people.principal import Principal
+from tenants.people.principal import DECIDERS, Principal
 from tenants.scope import transactions
 
 Status = ApprovalRequest.Status

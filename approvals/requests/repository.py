@@ -15,8 +15,8 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from approvals.notifications import events
-from approvals.notifications.events import ApprovalEvents
+from approvals import events
+from approvals.events import ApprovalEvents
 from approvals.rows import ApprovalRequest
 from audit.calls.recorder import NewCall, Place
 from audit.canonical import sha256_hex
@@ -50,7 +50,7 @@ async def open(
     agent: str,
     context: list[dict[str, Any]],
 ) -> ApprovalEvents:
-    """Ask for a human's decision about each held call; `news.publish` it after the commit."""
+    """Ask for a human's decision about each held call; `events.publish` it after the commit."""
     asked: list[ApprovalRequest] = []
     now = datetime.now(UTC)
     for call in calls:
@@ -84,7 +84,7 @@ async def open(
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:
-    """Cancel what the run waits for, and take note of what was decided; `news.publish` it after the commit."""
+    """Cancel what the run waits for, and take note of what was decided; `events.publish` it after the commit."""
     withdrawn = await rows.every(connection, ApprovalRequest, _WITHDRAW, [run_id])
     return await events.write(connection, [each for each in withdrawn if each.status == "cancelled"], "cancelled")
 

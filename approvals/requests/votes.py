@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import Collection
 
-from approvals.notifications.outbox import DECIDERS
 from approvals.rows import ApprovalRequest
+from tenants.people.principal import DECIDERS
 from tenants.scope.transactions import Connection
 
 _MAY_DECIDE = "SELECT lock_deciders(%s, %s, %s) AS user_id"

@@ -24,8 +24,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
 from redis.exceptions import RedisError
 
+from approvals import live
 from approvals.errors import Conflict, NoSuchRequest, NotAnApprover
-from approvals.notifications import live
 from approvals.requests import decisions, parsing, queue
 from approvals.requests.decisions import Decider
 from approvals.web.socket_authentication import Visitor

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from asgiref.sync import sync_to_async
 
 from approvals.errors import AlreadyDecided, AlreadyVoted, ArgumentsChanged, Expired, NoSuchRequest
-from approvals.notifications.links import page_of
+from approvals.links import page_of
 from approvals.requests import decisions, queue, repository, votes
 from approvals.requests.decisions import Decider
 from approvals.rows import ApprovalRequest

@@ -76,6 +76,7 @@ INSTALLED_APPS = [
     "tenants",
     "audit",
     "tools",
+    "notifications",
     "approvals",
     "gateway",
 ]

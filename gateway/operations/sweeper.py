@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 
-from approvals.notifications import outbox
 from approvals.requests import decisions
 from approvals.requests import erasure as approval_erasure
 from audit.calls import recorder
@@ -19,6 +18,7 @@ from audit.calls.recorder import Failure, Outcome
 from audit.retention import expiry
 from gateway.runs import erasure
 from gateway.runs.prompting import continuity
+from notifications import outbox
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import wakeups

@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from approvals.rules.evaluation import RulesExhausted
 from audit.calls.recorder import NewCall, Place

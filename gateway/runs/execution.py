@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
@@ -138,8 +138,8 @@ class RunPorts(Protocol):
         """Ask a worker to take the run over."""
         ...
 
-    async def publish(self, news: ApprovalEvents) -> None:
-        """Tell whoever watches approval requests, after the commit."""
+    async def publish(self, changed: ApprovalEvents) -> None:
+        """Let whoever watches approval requests know, after the commit."""
         ...
 
 

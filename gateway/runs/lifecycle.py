@@ -14,12 +14,12 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 import psycopg
 from django.conf import settings
 
-from approvals.notifications import events
-from approvals.notifications.events import ApprovalEvents
+from approvals import events
+from approvals.events import ApprovalEvents
 from approvals.requests import repository
 from audit.calls import recorder
 from audit.calls.recorder import Failure
-from gateway.runs import loop, metrics, preparation
+from gateway.runs import loop, metrics, preparation, publisher
 from gateway.runs import repository as records
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
 from gateway.runs.execution import RunExecution, RunLost
@@ -27,6 +27,8 @@ from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import RunEnd
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
+from notifications import outbox
+from notifications.outbox import Written
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import wakeups
@@ -251,9 +253,10 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
-    withdrawn = ApprovalEvents([])
+    withdrawn, written = ApprovalEvents([]), list[Written]()
     async with transaction(scope) as connection:
-        if await records.cancel(connection, run_id, scope.user_id) is not None:
+        if (run := await records.cancel(connection, run_id, scope.user_id)) is not None:
+            written.append(await publisher.write(connection, run))
             withdrawn = await repository.withdraw(connection, run_id)
             await recorder.withdraw(connection, run_id, stopped)
     if run_id in _drives:
@@ -262,4 +265,5 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
         await asyncio.wait([task])
     await wakeups.publish(run_id)
     await events.publish(withdrawn)
+    await outbox.send(*written)
     return await look(scope, run_id)

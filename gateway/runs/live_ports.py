@@ -5,8 +5,8 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 
-from approvals.notifications import events
-from approvals.notifications.events import ApprovalEvents
+from approvals import events
+from approvals.events import ApprovalEvents
 from approvals.requests import gates, repository, resumption, rights
 from approvals.requests.rights import Rights
 from approvals.rules import evaluation
@@ -14,13 +14,15 @@ from audit.calls import recorder
 from audit.calls.recorder import Failure, NewCall, Place
 from audit.identifiers import uuid7
 from gateway.providers.interface import Provider
-from gateway.runs import loop
+from gateway.runs import loop, publisher
 from gateway.runs import repository as records
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
 from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
 from gateway.runs.watching.wakeups import waits
+from notifications import outbox
+from notifications.outbox import Written
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.policy import Policy
 from tools.gates.tool_gates import Gate
@@ -34,6 +36,10 @@ class LiveUnitOfWork:
     def __init__(self, execution: RunExecution, connection: Connection):
         self._execution = execution
         self._connection = connection
+        self.written: list[Written] = []
+
+    async def _publish(self, run: Run) -> None:
+        self.written.append(await publisher.write(self._connection, run))
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
@@ -50,6 +56,8 @@ class LiveUnitOfWork:
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
         run = await records.commit_last_turn(self._connection, self._execution.view.run, values, end)
+        if run is not None:
+            await self._publish(run)
         if run is not None and end.incomplete_reason != "time":
             await continuity.remember(self._connection, self._execution, turn)
         return run
@@ -57,6 +65,8 @@ class LiveUnitOfWork:
     async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
         run = await records.finish(self._connection, self._execution.view.run, end)
+        if run is not None:
+            await self._publish(run)
         if run is not None and self._execution.view.turns and end.status == "incomplete":
             await continuity.remember(self._connection, self._execution, self._execution.view.turns[-1])
         return run
@@ -65,6 +75,7 @@ class LiveUnitOfWork:
         """Under the driver's fence; a stateless client finds the way back by the notice."""
         run = await records.suspend(self._connection, self._execution.view.run, turn.number)
         if run is not None:
+            await self._publish(run)
             await continuity.remember(self._connection, self._execution, turn, notice)
         return run
 
@@ -106,9 +117,11 @@ class LiveRunPorts:
 
     @asynccontextmanager
     async def step(self, execution: RunExecution) -> AsyncIterator[LiveUnitOfWork]:
-        """Commits at the end, rolls back on any exception."""
+        """Commits at the end, rolls back on any exception; what was published is sent after the commit."""
         async with transaction(execution.scope) as connection:
-            yield LiveUnitOfWork(execution, connection)
+            unit = LiveUnitOfWork(execution, connection)
+            yield unit
+        await outbox.send(*unit.written)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
         """Woken by hints, and by looking every 2 s."""
@@ -134,9 +147,9 @@ class LiveRunPorts:
         """Over Celery."""
         await dispatch.request_takeover(*scope, run_id)
 
-    async def publish(self, told: ApprovalEvents) -> None:
-        """To sockets, mails and webhooks."""
-        await events.publish(told)
+    async def publish(self, changed: ApprovalEvents) -> None:
+        """To live queues and notification targets."""
+        await events.publish(changed)
 
 
 LIVE_PORTS = LiveRunPorts()

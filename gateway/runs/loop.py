@@ -13,7 +13,7 @@ from functools import cache
 
 from django.conf import settings
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure
 from gateway.providers import retry
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused

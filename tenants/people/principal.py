@@ -10,6 +10,8 @@ SCOPES: dict[str, frozenset[str]] = {
     "auditor": MEMBER_SCOPES | {"approvals:read"},
     "owner": MEMBER_SCOPES | {"approvals:read", "approvals:decide", "admin"},
 }
+DECIDERS = [role for role, scopes in SCOPES.items() if "approvals:decide" in scopes]
+"""The roles that may decide about approval requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import pytest
 from django.test import override_settings
 from playwright.async_api import Locator, Page, expect
 
-from approvals.notifications import delivery
+from notifications import delivery
 from tests.approvals.api import assert_untouched, decide, decision_rows, request_row
-from tests.approvals.outbox import address, happen
 from tests.approvals.requests import held
 from tests.browser.driving import DESK, Visit, sticking_out
+from tests.notifications.outbox import address, happen
 from tests.people import PASSWORD, Cast, make_tenant
 from tests.smtp import MailServer
 from tests.stack import Stack

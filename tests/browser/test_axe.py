@@ -9,11 +9,11 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.approvals.api import decide, overdue
-from tests.approvals.outbox import owner
 from tests.approvals.requests import held
 from tests.browser import events
 from tests.browser.axe import SOURCE, source, violations
 from tests.browser.driving import DESK, Visit, send
+from tests.notifications.outbox import owner
 from tests.people import Cast
 from tests.stack import Stack
 

@@ -1,4 +1,4 @@
-"""Events that people are told of, and the rows that tell them."""
+"""Events, and the rows that are to be delivered about them."""
 
 import asyncio
 import uuid
@@ -9,11 +9,12 @@ import psycopg
 from aiohttp import web
 from django.conf import settings
 
-from approvals.notifications import outbox as notices
+from approvals import events
+from approvals.events import ApprovalEvents, Change
 from tenants.scope.transactions import transaction
-from tests.approvals.receiver import Receiver
 from tests.approvals.requests import held
 from tests.database import rows
+from tests.notifications.receiver import Receiver
 from tests.people import Cast, Person
 
 
@@ -35,17 +36,23 @@ def address(*people: Person) -> None:
         owner("UPDATE users SET email = username || '@example.com' WHERE id = %s", person.scope.user_id)
 
 
-async def happen(person: Person, event: notices.Event = "requested", **more: Any) -> uuid.UUID:
-    """An event to a fresh request of the person's, committed; the request's id."""
+async def happen(person: Person, change: Change = "requested", **more: Any) -> uuid.UUID:
+    """A change of a fresh request of the person's, committed; the request's id."""
     request_id = await asyncio.to_thread(held, person, **more)
-    async with transaction(person.scope) as connection:
-        await notices.add(connection, {"id": request_id, "tenant_id": person.scope.tenant_id}, event)
+    await publish(person, request_id, change)
     return request_id
 
 
+async def publish(person: Person, request_id: uuid.UUID, change: Change = "requested") -> ApprovalEvents:
+    """A change of a request that is there, written in a transaction of the person's and committed."""
+    [request] = rows("SELECT * FROM approval_requests WHERE id = %(id)s", id=request_id)
+    async with transaction(person.scope) as connection:
+        return await events.write(connection, [request], change)
+
+
 def outbox(cast: Cast) -> list[dict[str, Any]]:
-    """The tenant's notices, oldest first."""
-    return rows("SELECT * FROM approval_notices WHERE tenant_id = %(t)s ORDER BY created_at", t=cast.id)
+    """The tenant's notifications, oldest first."""
+    return rows("SELECT * FROM notifications WHERE tenant_id = %(t)s ORDER BY created_at", t=cast.id)
 
 
 def owner(statement: str, *values: object) -> None:
@@ -56,4 +63,4 @@ def owner(statement: str, *values: object) -> None:
 
 def make_due(cast: Cast, ago: timedelta = timedelta()) -> None:
     """As if the pause, and `ago` before it, had passed."""
-    owner("UPDATE approval_notices SET due_at = now(), created_at = created_at - %s WHERE tenant_id = %s", ago, cast.id)
+    owner("UPDATE notifications SET due_at = now(), created_at = created_at - %s WHERE tenant_id = %s", ago, cast.id)

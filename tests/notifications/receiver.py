@@ -7,13 +7,13 @@ import hmac
 import ipaddress
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from approvals.models import WebhookEndpoint
-from approvals.notifications import webhooks
+from notifications.channels.webhook import signature
+from notifications.models import NotificationTarget
 from tenants.people.encryption import encrypt
 from tenants.scope.routing import on_login
 from tests.people import Cast
@@ -22,12 +22,16 @@ HERE = ipaddress.ip_network("127.0.0.1/32")
 
 
 class Receiver:
-    """Answers each message with the next of `answers`, then 200; `messages` are those whose signature was right."""
+    """Answers each message with the next of `answers`, then 200; `messages` are those whose signature was right.
+
+    What is posted below /services/, as to Slack, is unsigned: it is in `unsigned`, with its path.
+    """
 
     def __init__(self) -> None:
-        self.secret = webhooks.new_secret()
+        self.secret = signature.new_secret()
         self.answers: list[int | Callable[[web.Request], Awaitable[web.StreamResponse]]] = []
         self.messages: list[dict[str, Any]] = []
+        self.unsigned: list[tuple[str, dict[str, Any]]] = []
         self.ids: list[str] = []
         self.forged = 0
         self.reached = asyncio.Event()
@@ -42,6 +46,10 @@ class Receiver:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """One message."""
         body = await request.read()
+        if request.path.startswith("/services/"):
+            self.unsigned.append((request.path, json.loads(body)))
+            answer = self.answers.pop(0) if self.answers else 200
+            return web.Response(status=answer) if isinstance(answer, int) else await answer(request)
         if not self._verified(request, body):
             self.forged += 1
             return web.Response(status=401)
@@ -65,9 +73,24 @@ class Receiver:
         return web.Response()
 
 
-def register(cast: Cast, receiver: Receiver, url: str = "") -> WebhookEndpoint:
-    """An endpoint of the tenant at the receiver."""
+APPROVALS = [f"approval.{change}" for change in ("requested", "approved", "denied", "expired", "cancelled")]
+
+
+def register(cast: Cast, receiver: Receiver, wanted: Sequence[str] = APPROVALS) -> NotificationTarget:
+    """A webhook of the tenant at the receiver, for the events that are wanted."""
+    return make_target(cast, "webhook", receiver.url, receiver.secret, wanted)
+
+
+def make_target(
+    cast: Cast, channel: str, destination: str, secret: str = "", wanted: Sequence[str] = APPROVALS, **more: Any
+) -> NotificationTarget:
+    """A target of the tenant."""
     with on_login("operator"):
-        return WebhookEndpoint.objects.create(
-            tenant_id=cast.id, url=url or receiver.url, secret=encrypt(receiver.secret)
+        return NotificationTarget.objects.create(
+            tenant_id=cast.id,
+            channel=channel,
+            destination=destination,
+            secret=encrypt(secret) if secret else "",
+            events=list(wanted),
+            **more,
         )

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from tests.approvals.api import assert_untouched, decide
-from tests.approvals.outbox import owner
 from tests.approvals.requests import held
+from tests.notifications.outbox import owner
 from tests.pages.test_approvals import ids, offers, signed_in
 from tests.people import PASSWORD, Cast, Person, make_tenant
 from tests.stack import Stack

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Provider
 from gateway.runs.execution import RunExecution

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.runs.execution import RunExecution

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("gateway", "0005_latest_messages"),
+        ("gateway", "0006_functions"),
         ("tenants", "0003_decoders"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

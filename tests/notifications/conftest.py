@@ -1,4 +1,4 @@
-"""Who notices go to: a receiver of webhooks and a mail server, both allowed to be reached."""
+"""Where notifications go: a receiver of webhooks and a mail server, both allowed to be reached."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ import pytest
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from tests.approvals.receiver import Receiver
+    from tests.notifications.receiver import Receiver
     from tests.smtp import MailServer
 
 PUBLIC_URL = "https://gate.example"
@@ -19,14 +19,15 @@ async def receiver(monkeypatch: pytest.MonkeyPatch) -> "AsyncIterator[Receiver]"
     """A receiver of webhooks, reached although it is here."""
     from django.test import override_settings
 
-    from tests.approvals.outbox import serve
-    from tests.approvals.receiver import HERE, Receiver
+    from tests.notifications.outbox import serve
+    from tests.notifications.receiver import HERE, Receiver
 
     receiver = Receiver()
     runner = await serve(receiver)
     # A machine that is busy is no receiver that hangs.
-    monkeypatch.setattr("approvals.notifications.webhooks.CONNECT_SECONDS", PATIENCE_SECONDS)
-    monkeypatch.setattr("approvals.notifications.webhooks.SECONDS", PATIENCE_SECONDS)
+    for channel in ("webhook", "slack"):
+        monkeypatch.setattr(f"notifications.channels.{channel}.delivery.CONNECT_SECONDS", PATIENCE_SECONDS)
+        monkeypatch.setattr(f"notifications.channels.{channel}.delivery.SECONDS", PATIENCE_SECONDS)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), (HERE,)), PUBLIC_URL=PUBLIC_URL):
         yield receiver
     receiver.released.set()
@@ -40,6 +41,6 @@ def mail(monkeypatch: pytest.MonkeyPatch) -> "Iterator[MailServer]":
 
     from tests.smtp import MailServer
 
-    monkeypatch.setattr("approvals.notifications.email.SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("notifications.channels.email.delivery.SECONDS", PATIENCE_SECONDS)
     with MailServer() as server, override_settings(**server.settings, PUBLIC_URL=PUBLIC_URL):
         yield server
