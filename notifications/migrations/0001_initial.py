@@ -53,6 +53,11 @@ _NOTIFICATIONS = f"""
         )::text,
         event = 'approval.' || n.event
         FROM approval_requests r WHERE r.id = n.subject_id;
+    -- Members are not asked about what is over; from now on, what ends a request says so here.
+    UPDATE notifications n SET status = 'failed', finished_at = now(),
+        problem = 'The request was over before it could be sent.'
+        FROM approval_requests r WHERE r.id = n.subject_id AND r.status <> 'pending'
+            AND n.status = 'waiting' AND n.recipient_id IS NOT NULL;
     SET CONSTRAINTS ALL IMMEDIATE;
     ALTER TABLE notifications
         ALTER COLUMN user_id SET NOT NULL, ALTER COLUMN payload SET NOT NULL, ALTER COLUMN channel SET NOT NULL;

@@ -27,7 +27,7 @@ _NOT_SENT = "the e-mail was not sent"
 
 
 def message_id(of: UUID) -> str:
-    """The Message-ID of what is sent for a call or notice, so that an e-mail leads back to it."""
+    """The Message-ID of what is sent for a call or notification, so that an e-mail leads back to it."""
     return f"<{of}@{parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition('@')[2]}>"
 
 
