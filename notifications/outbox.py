@@ -8,19 +8,19 @@ send_due for the sweeper: asks again for what is due, whatever became of earlier
 import asyncio
 import logging
 import uuid
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from celery import current_app
 from psycopg import AsyncCursor
+from redis.exceptions import RedisError
 
 from notifications.events import Event
 from tenants.people.principal import DECIDERS
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection
+from tools.network import messages
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,6 @@ BATCH = 500
 OVERDUE_SECONDS = 2
 # A broker that hangs is waited for so long; the sweeper finds what it did not take.
 SEND_SECONDS = 1.0
-# Few and our own: each keeps its connection to the broker.
-_THREADS = ThreadPoolExecutor(2, thread_name_prefix="notifications")
-_sending: set[asyncio.Task[None]] = set()
 
 _WRITE = f"""
     INSERT INTO notifications (id, tenant_id, user_id, event, subject_id, payload, channel, target_id, recipient_id,
@@ -104,11 +101,7 @@ async def write(connection: Connection, event: Event) -> Written:
 
 async def send(*written: Written) -> None:
     """Ask a worker to deliver what was committed; a broker that is away or hangs leaves it to the next sweep."""
-    if tenants := {each.tenant_id for each in written if each.cursor.rowcount > 0}:
-        sending = asyncio.create_task(_ask(tenants))
-        _sending.add(sending)
-        sending.add_done_callback(_sending.discard)
-        await asyncio.wait([sending], timeout=SEND_SECONDS)
+    await _ask({each.tenant_id for each in written if each.cursor.rowcount > 0})
 
 
 async def send_due() -> int:
@@ -123,16 +116,9 @@ async def forget_old() -> None:
     await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
 
 
-async def _ask(tenants: Iterable[uuid.UUID]) -> None:
-    if named := [str(tenant_id) for tenant_id in tenants]:
-        await asyncio.get_running_loop().run_in_executor(_THREADS, _ask_now, named)
-
-
-def _ask_now(tenants: list[str]) -> None:
-    for tenant_id in tenants:
-        try:
-            current_app.send_task("notifications.deliver", args=[tenant_id], ignore_result=True, retry=False)
-        except Exception as away:
-            extra = {"tenant": tenant_id, "why": type(away).__name__}
-            log.warning("notifications left to the sweeper", extra=extra)
-            return
+async def _ask(tenants: Collection[uuid.UUID]) -> None:
+    try:
+        async with asyncio.timeout(SEND_SECONDS):
+            await messages.send([("notifications.deliver", [str(tenant_id)]) for tenant_id in tenants])
+    except (RedisError, OSError, TimeoutError) as away:
+        log.warning("notifications left to the sweeper", extra={"tenants": len(tenants), "why": type(away).__name__})

@@ -25,12 +25,15 @@ from tools.registry import registry
 
 NOTE = json.dumps({"title": "a", "content": "b"})
 CHARGING = """
-import django, sys, uuid
+import asyncio, django, sys, uuid
 django.setup()
 from tools.gates import ratelimit
 tenant, user, tool, rate = uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]), sys.argv[3], sys.argv[4]
 sys.stdin.readline()
-print(sum(ratelimit.charge(tenant_id=tenant, user_id=user, tool=tool, rate=rate).allowed for _ in range(40)))
+async def ask():
+    charges = [ratelimit.charge(tenant_id=tenant, user_id=user, tool=tool, rate=rate) for _ in range(40)]
+    return sum(charge.allowed for charge in await asyncio.gather(*charges))
+print(asyncio.run(ask()))
 """
 
 
@@ -138,18 +141,13 @@ def full() -> Iterator[str]:
         yield f"redis://127.0.0.1:{listener.getsockname()[1]}/0"
 
 
-def _cache(url: str) -> dict[str, dict[str, object]]:
-    options = {"socket_timeout": 0.3, "socket_connect_timeout": 0.3}
-    return {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": url, "OPTIONS": options}}
-
-
 @pytest.mark.parametrize("away", [hanging, dead, full])
 async def test_without_a_count_reading_goes_on_and_changing_is_refused(tenant: Cast, away: object) -> None:
     rights = policy.from_row(
         {"role": "member", "role_ceilings": {}, "default_tools": [], "settings": {}, "grants": []}, "all"
     )
     caller = Caller(*tenant.alice.scope)
-    with away() as url, override_settings(CACHES=_cache(url)):  # type: ignore[operator]
+    with away() as url, override_settings(REDIS_URL=url):  # type: ignore[operator]
         answers = {
             name: await tool_gates.rate_limit(Candidate(name, registry().get(name), {}, None, 0), rights, caller)
             for name in ("web_search", "list_tasks", "save_note", "add_task")

@@ -2,8 +2,8 @@
 
 import asyncio
 import base64
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -22,6 +22,18 @@ from tests.people import Cast
 from tests.smtp import MailServer
 from tests.stack import Stack
 from tests.waiting import eventually
+from tools.network.messages import Message
+
+
+def sending(asked: list[str]) -> Callable[[Sequence[Message]], Awaitable[None]]:
+    """A broker that notes which tenants deliveries are asked for."""
+
+    async def send(messages: Sequence[Message]) -> None:
+        for task, arguments in messages:
+            assert task == "notifications.deliver"
+            asked.extend(arguments)
+
+    return send
 
 
 @pytest.mark.parametrize("change", ["requested", "approved", "denied", "expired", "cancelled"])
@@ -96,8 +108,8 @@ async def test_nobody_is_written_to_about_what_is_over(tenant: Cast, mail: MailS
 async def test_where_nobody_wants_to_know_nothing_is_written_and_nobody_is_asked(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(notifications.current_app, "send_task", lambda *args, **options: asked.append(options["args"]))
+    asked: list[str] = []
+    monkeypatch.setattr(notifications.messages, "send", sending(asked))
     request_id = await asyncio.to_thread(held, tenant.alice)
     changed = await publish(tenant.alice, request_id)
     await notifications.send(*changed.written)
@@ -105,7 +117,7 @@ async def test_where_nobody_wants_to_know_nothing_is_written_and_nobody_is_asked
     address(tenant.carol)
     more = [written for _ in range(3) for written in (await publish(tenant.alice, request_id)).written]
     await notifications.send(*changed.written, *more)
-    assert (len(outbox(tenant)), asked) == (3, [[str(tenant.id)]])
+    assert (len(outbox(tenant)), asked) == (3, [str(tenant.id)])
 
 
 async def test_what_is_rolled_back_is_never_written(tenant: Cast, receiver: Receiver) -> None:
@@ -144,7 +156,7 @@ async def test_the_sweeper_finds_what_no_worker_was_asked_for(
     tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(notifications.current_app, "send_task", lambda task, args, **options: asked.extend(args))
+    monkeypatch.setattr(notifications.messages, "send", sending(asked))
     await asyncio.to_thread(register, tenant, receiver)
     await happen(tenant.alice)
     await notifications.send_due()
@@ -173,10 +185,10 @@ async def test_a_worker_delivers_what_it_is_asked_for_after_the_commit(stack: St
 async def test_a_broker_that_is_away_costs_nobody_anything(
     tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def away(*args: object, **options: object) -> None:
+    async def away(messages: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(notifications.current_app, "send_task", away)
+    monkeypatch.setattr(notifications.messages, "send", away)
     await asyncio.to_thread(register, tenant, receiver)
     request_id = await asyncio.to_thread(held, tenant.alice)
     changed = await publish(tenant.alice, request_id)

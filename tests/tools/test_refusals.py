@@ -109,7 +109,7 @@ async def test_a_limit_says_what_it_is_and_who_sets_it(monkeypatch: pytest.Monke
     async def over(**more: Any) -> Any:
         return ratelimit.Charge(False, 10, 0, 42)
 
-    monkeypatch.setattr(ratelimit, "charge_off_loop", over)
+    monkeypatch.setattr(ratelimit, "charge", over)
     answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
     assert answer.code == "rate_limited"
     assert answer.user == (
@@ -122,7 +122,7 @@ async def test_a_limit_that_cannot_be_counted_says_so(monkeypatch: pytest.Monkey
     async def away(**more: Any) -> Any:
         raise ratelimit.LimitsUnavailable("away")
 
-    monkeypatch.setattr(ratelimit, "charge_off_loop", away)
+    monkeypatch.setattr(ratelimit, "charge", away)
     answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
     assert answer.code == "unavailable"
     for words in (answer.user, answer.model):

@@ -153,7 +153,7 @@ async def rate_limit(candidate: Candidate, policy: Policy, caller: Caller) -> An
     if caller.charged:
         return Answer("rate_limit", True, log="counted when it was proposed")
     try:
-        charge = await ratelimit.charge_off_loop(
+        charge = await ratelimit.charge(
             tenant_id=caller.tenant_id,
             user_id=caller.user_id,
             tool=tool.name,

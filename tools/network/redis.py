@@ -1,21 +1,36 @@
-"""One asynchronous Redis client an event loop, for hints and caches: both may be lost, so both give up quickly."""
+"""One asynchronous Redis client an event loop, for messages, hints, limits and caches: all may be lost, so all give up
+quickly."""
 
 import asyncio
 from weakref import WeakKeyDictionary
 
 import redis.asyncio as redis
 from django.conf import settings
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as ConnectionLost
 
+_SECONDS = 1.0
+_CONNECTIONS = 64
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()
 
 
 def client() -> redis.Redis:
-    """This event loop's client; commands give up after a second."""
+    """This event loop's client; commands give up after a second.
+
+    A command whose connection broke is sent once more, on a new one. When all connections are in use, it waits for one.
+    """
     loop = asyncio.get_running_loop()
     if loop not in _clients:
-        _clients[loop] = redis.Redis.from_url(
-            settings.REDIS_URL, socket_timeout=1.0, socket_connect_timeout=1.0, max_connections=64
+        pool = redis.BlockingConnectionPool.from_url(
+            settings.REDIS_URL,
+            max_connections=_CONNECTIONS,
+            timeout=_SECONDS,
+            socket_timeout=_SECONDS,
+            socket_connect_timeout=_SECONDS,
+            retry=Retry(NoBackoff(), 1, supported_errors=(ConnectionLost,)),
         )
+        _clients[loop] = redis.Redis.from_pool(pool)
     return _clients[loop]
 
 

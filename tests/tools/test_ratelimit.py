@@ -1,0 +1,190 @@
+"""The rate limit: never more than the limit in any window, by a model, by the clock, and over a restart of Redis."""
+
+import asyncio
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from redis import Redis
+
+from gateway.embedded.services.together import EmbeddedServices
+from tools.gates import ratelimit
+from tools.gates.ratelimit import Charge, LimitsUnavailable
+
+SECOND = 1_000_000
+WINDOW = 10 * SECOND
+
+
+def asked(**more: Any) -> dict[str, Any]:
+    """The arguments of a charge that shares its count with no other test's."""
+    return {"tenant_id": uuid.uuid4(), "user_id": uuid.uuid4(), "tool": "save_note", "rate": "3/m"} | more
+
+
+def key(charge: dict[str, Any]) -> str:
+    """Where the charge is counted."""
+    return f"toolgate:rate:{charge['tenant_id']}:{charge['user_id']}:{charge['tool']}"
+
+
+def let_through(redis: Redis, charge: dict[str, Any], *seconds_ago: float) -> None:
+    """Count calls as if they had been let through so long ago."""
+    seconds, micro = redis.time()  # type: ignore[misc]
+    redis.rpush(key(charge), *(int(seconds * SECOND + micro - ago * SECOND) for ago in seconds_ago))
+
+
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    """A client of the test's Redis."""
+    with Redis.from_url(settings.REDIS_URL) as client:
+        yield client
+
+
+class Model:
+    """The same limit, slowly: all times at which a call was let through."""
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+
+    def charge(self, now: int, limit: int, count: bool) -> tuple[bool, int, int]:
+        """Whether the call fits, how many are in the window, and microseconds until one of them makes room."""
+        if self.times and self.times[-1] > now + WINDOW:
+            self.times = []
+        now = max([now, *self.times])
+        inside = [time for time in self.times if time > now - WINDOW]
+        fits = len(inside) < limit
+        if fits and count:
+            self.times.append(now)
+            inside.append(now)
+        leaving = inside[max(0, len(inside) - limit)] + WINDOW - now if inside else 0
+        return fits, len(inside), leaving
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 3 * SECOND), st.integers(-2 * SECOND, 0), st.integers(-3 * WINDOW, 3 * WINDOW)),
+        st.integers(1, 5),
+        st.booleans(),
+    ),
+    max_size=60,
+)
+
+
+@hypothesis_settings(max_examples=150, deadline=None)
+@given(steps=STEPS)
+def test_the_script_answers_as_the_model_does_whatever_the_clock_and_the_limit_do(
+    steps: list[tuple[int, int, bool]],
+) -> None:
+    timed = ratelimit._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
+    assert timed != ratelimit._SCRIPT
+    model, name, now = Model(), f"toolgate:rate:{uuid.uuid4()}", 1_700_000_000 * SECOND
+    with Redis.from_url(settings.REDIS_URL) as client:
+        script = client.register_script(timed)
+        for passed, limit, count in steps:
+            now += passed
+            answer = script([name], [limit, WINDOW, int(count), *divmod(now, SECOND)])
+            assert answer == list(map(int, model.charge(now, limit, count)))
+
+
+@hypothesis_settings(max_examples=100, deadline=None)
+@given(pauses=st.lists(st.integers(0, 4 * SECOND), max_size=60), limit=st.integers(1, 5))
+def test_no_window_wherever_it_begins_has_more_calls_than_the_limit(pauses: list[int], limit: int) -> None:
+    timed = ratelimit._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
+    name, now, passed = f"toolgate:rate:{uuid.uuid4()}", 1_700_000_000 * SECOND, []
+    with Redis.from_url(settings.REDIS_URL) as client:
+        script = client.register_script(timed)
+        for pause in pauses:
+            now += pause
+            if script([name], [limit, WINDOW, 1, *divmod(now, SECOND)])[0]:
+                passed.append(now)
+        assert client.llen(name) <= limit
+    assert all(later - earlier >= WINDOW for earlier, later in zip(passed, passed[limit:], strict=False))
+
+
+async def test_a_call_counts_for_as_long_as_the_window_and_no_longer(redis: Redis) -> None:
+    charge = asked()
+    let_through(redis, charge, 61, 30, 20)
+    assert await ratelimit.charge(**charge) == Charge(True, 3, 0, 30)
+    refused = await ratelimit.charge(**charge)
+    assert (refused.allowed, refused.remaining) == (False, 0)
+    assert 0 < refused.reset <= 30
+    assert redis.llen(key(charge)) == 3
+
+
+async def test_across_the_end_of_a_minute_no_more_than_the_limit_pass(redis: Redis) -> None:
+    # Ten just before, as a limit by the calendar's minute would let ten more through just after.
+    charge = asked(rate="10/m")
+    let_through(redis, charge, *[4.0] * 10)
+    assert [(await ratelimit.charge(**charge)).allowed for _ in range(10)] == [False] * 10
+
+
+async def test_what_is_refused_and_what_only_looks_is_not_counted(redis: Redis) -> None:
+    charge = asked()
+    assert await ratelimit.charge(**charge, count=False) == Charge(True, 3, 3, 0)
+    assert redis.exists(key(charge)) == 0
+    assert [(await ratelimit.charge(**charge)).remaining for _ in range(3)] == [2, 1, 0]
+    for count in (True, False):
+        refused = await ratelimit.charge(**charge, count=count)
+        assert (refused.allowed, refused.remaining) == (False, 0)
+    assert redis.llen(key(charge)) == 3
+
+
+async def test_a_lower_limit_counts_what_was_let_through_under_the_higher(redis: Redis) -> None:
+    charge = asked()
+    let_through(redis, charge, 40, 30, 20)
+    refused = await ratelimit.charge(**charge | {"rate": "2/m"})
+    # Room for one comes when two have left.
+    assert (refused.allowed, refused.remaining) == (False, 0)
+    assert 20 < refused.reset <= 30
+
+
+async def test_nothing_is_left_in_redis_when_the_window_is_over(redis: Redis) -> None:
+    charge = asked(rate="5/10s")
+    await ratelimit.charge(**charge)
+    assert 0 < redis.pttl(key(charge)) <= 10_001  # type: ignore[operator]
+
+
+async def test_a_hundred_at_once_are_charged_exactly() -> None:
+    charge = asked(rate="30/d")
+    charges = await asyncio.gather(*(ratelimit.charge(**charge) for _ in range(100)))
+    assert sum(each.allowed for each in charges) == 30
+    assert sorted(each.remaining for each in charges if each.allowed) == list(range(30))
+
+
+@pytest.mark.parametrize("rate", ["", "often", "m/30", "3/0m"])
+async def test_a_rate_that_is_none_counts_nothing_and_lets_nothing_through(redis: Redis, rate: str) -> None:
+    charge = asked(rate=rate)
+    with pytest.raises(LimitsUnavailable, match="ValueError"):
+        await ratelimit.charge(**charge)
+    assert redis.exists(key(charge)) == 0
+
+
+async def test_a_limit_of_none_lets_nothing_through() -> None:
+    assert await ratelimit.charge(**asked(rate="0/m")) == Charge(False, 0, 0, 60)
+
+
+async def test_a_redis_that_forgot_the_script_is_sent_it_again(redis: Redis) -> None:
+    charge = asked()
+    await ratelimit.charge(**charge)
+    redis.script_flush()
+    assert (await ratelimit.charge(**charge)).remaining == 1
+
+
+async def test_a_redis_that_was_restarted_begins_at_zero_and_counts_at_once() -> None:
+    services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-limit-")), durable=False, postgres=False)
+    with services, override_settings(REDIS_URL=services.redis_url):
+        charge = asked()
+        assert [(await ratelimit.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
+        assert services.valkey is not None
+        services.valkey.stop()
+        with pytest.raises(LimitsUnavailable):
+            await ratelimit.charge(**charge)
+        services.valkey.restart()
+        # Three more in the same minute: what Redis kept in memory alone is lost with it.
+        assert [(await ratelimit.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
