@@ -4,7 +4,6 @@ import uuid
 from contextlib import suppress
 from typing import Any
 
-from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 
 from gateway.operations import health, sealing, sweeper
@@ -13,35 +12,36 @@ from gateway.runs import lifecycle, loop
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
 from tools.invocation import background, execution
+from tools.invocation.background import Lane
 from tools.network import redis
 
 # Less than what the supervisor waits before it kills.
 DRAIN_SECONDS = 6
 
 
-@shared_task(name="gateway.sweep")
-def sweep() -> None:
+@background.task("gateway.sweep", Lane.UPKEEP)
+async def sweep() -> None:
     """Find what lost its worker, driver or message."""
-    background.submit(sweeper.sweep()).result()
+    await sweeper.sweep()
 
 
-@shared_task(name="audit.seal")
-def seal() -> None:
+@background.task("audit.seal", Lane.UPKEEP)
+async def seal() -> None:
     """Put what was committed into the log, and let its witness know."""
-    background.submit(sealing.seal()).result()
+    await sealing.seal()
     background.submit(sealing.tell_witness())
 
 
-@shared_task(name="gateway.tidy")
-def tidy() -> None:
+@background.task("gateway.tidy", Lane.UPKEEP)
+async def tidy() -> None:
     """Make partitions ahead and drop what has expired."""
-    background.submit(sweeper.tidy()).result()
+    await sweeper.tidy()
 
 
-@shared_task(name="gateway.take_over")
-def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
-    """Drive a run that nobody holds; the thread is given back at once."""
-    background.submit(lifecycle.take_over(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id)))
+@background.task("gateway.take_over", Lane.RUNS)
+async def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
+    """Drive a run that nobody holds."""
+    await lifecycle.take_over(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id))
 
 
 @worker_ready.connect

@@ -92,7 +92,7 @@ class Stack:
         quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
         command = {
             "web": [*python, *web],
-            "worker": [*python, *celery, "worker", "--pool", "threads", "--concurrency", "8", *quiet],
+            "worker": [*python, *celery, "worker", "--concurrency", "8", *quiet],
             "beat": [*python, *celery, "beat", "--schedule", str(self.logs / "beat")],
         }[kind]
         whole = os.environ | self.environment | {"TOOLGATE_PROCESS": kind, "PORT": str(port)} | environment

@@ -14,7 +14,7 @@ LEDGER_KEY = "TOOLGATE_LEDGER_KEY"
 WEB = ("gateway.server", "gateway.config.asgi:application", "--stop-seconds", "5", "--workers", "1")
 CELERY = ("celery", "-A", "gateway", "--quiet", "--skip-checks")
 WORKER = (
-    *(*CELERY, "worker", "--loglevel", "WARNING", "--pool", "threads"),
+    *(*CELERY, "worker", "--loglevel", "WARNING"),
     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
 )
 BEAT = (*CELERY, "beat", "--loglevel", "WARNING")

@@ -46,7 +46,7 @@ TAKEN, TAKEN_WORDS = FILES["a name that is taken"]
 CELERY = [sys.executable, "-m", "celery", "-A", "gateway", "--quiet"]
 COMMANDS = {
     "web": [sys.executable, "-m", "uvicorn", "gateway.config.asgi:application", "--port", str(free_port())],
-    "worker": [*CELERY, "--skip-checks", "worker", "--pool", "threads", "--concurrency", "1"],
+    "worker": [*CELERY, "--skip-checks", "worker", "--concurrency", "1"],
     "beat": [*CELERY, "--skip-checks", "beat", "--schedule", "beat-schedule"],
     "command": [sys.executable, "-m", "gateway.embedded.preparation"],
 }

@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError
 from tools.network import redis
 
 # How long a call waits for its count; Redis being slower is Redis being away.
-SECONDS = 1.0
+SECONDS = 2.0
 _RATE = re.compile(r"(\d+)/(\d*)([smhd])?")
 _PERIODS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 # KEYS: a list of times in microseconds, oldest first. ARGV: the limit, the window in microseconds, and 1 to count the

@@ -1,26 +1,34 @@
-"""A worker process's event loop: Celery's threads hand it coroutines, and it runs hundreds of them at once.
-
-A transactional tool keeps its Celery thread until it is done, so the broker holds what the worker cannot
-take yet. A remote-bound one gives its thread back at once and waits on the loop instead, so that remotes
-that answer slowly never keep local tools waiting.
-"""
+"""A worker process's event loop, on which everything that it does runs, hundreds of coroutines at once."""
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
+from enum import Enum
 from typing import Any
 
 import uvloop
+from celery import shared_task
 
 from tools.invocation.leases import leases
 
-# Remote-bound calls that one worker process waits for at once; more wait unclaimed.
-REMOTE_CALLS = 512
+Work = Callable[..., Coroutine[Any, Any, None]]
+
+
+class Lane(Enum):
+    """Kinds of tasks that never wait for each other: `tools.invocation.pool` has slots for each."""
+
+    LOCAL = "tools that do their work in our database"
+    REMOTE = "tools that wait for somebody else"
+    RUNS = "runs that lost their driver"
+    DELIVERIES = "what people are sent"
+    UPKEEP = "sweeping, sealing, tidying up"
+
+
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
-_remote_slots: asyncio.Semaphore | None = None
 _under_way: set[Future[Any]] = set()
+_draining = False
 
 
 def loop() -> asyncio.AbstractEventLoop:
@@ -34,6 +42,23 @@ def loop() -> asyncio.AbstractEventLoop:
     return _loop
 
 
+def task(name: str, lane: Lane) -> Callable[[Work], Work]:
+    """Make a coroutine function a Celery task of that name; its arguments are strings, the first of them the tenant's
+    id where it has any.
+
+    `tools.invocation.pool` runs it on the loop in a slot of its lane; any other pool of Celery's waits for it.
+    """
+
+    def declare(work: Work) -> Work:
+        @shared_task(name=name, work=staticmethod(work), lane=lane)
+        def run(*arguments: str) -> None:
+            submit(work(*arguments)).result()
+
+        return work
+
+    return declare
+
+
 def submit(coroutine: Coroutine[Any, Any, Any], *, forever: bool = False) -> Future[Any]:
     """Start a coroutine on the loop; its future is for whoever wants to wait. `drain` waits for it unless `forever`."""
     future = asyncio.run_coroutine_threadsafe(coroutine, _loop or loop())
@@ -45,13 +70,13 @@ def submit(coroutine: Coroutine[Any, Any, Any], *, forever: bool = False) -> Fut
 
 
 def drain(seconds: float) -> None:
-    """Wait for what is under way, up to so long: a call that ends before its worker does needs no sweeper."""
+    """Wait for what is under way, up to so long, and start no task any more: a call that ends before its worker does
+    needs no sweeper."""
+    global _draining
+    _draining = True
     wait(tuple(_under_way), timeout=seconds)
 
 
-async def in_remote_slot(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Run the coroutine when fewer than REMOTE_CALLS others are under way."""
-    global _remote_slots
-    _remote_slots = _remote_slots or asyncio.Semaphore(REMOTE_CALLS)
-    async with _remote_slots:
-        await coroutine
+def is_draining() -> bool:
+    """Whether the process is about to end."""
+    return _draining

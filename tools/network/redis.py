@@ -10,13 +10,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ConnectionLost
 
-_SECONDS = 1.0
-_CONNECTIONS = 64
+_SECONDS = 2.0
+_CONNECTIONS = 16
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()
 
 
 def client() -> redis.Redis:
-    """This event loop's client; commands give up after a second.
+    """This event loop's client; commands give up after two seconds.
 
     A command whose connection broke is sent once more, on a new one. When all connections are in use, it waits for one.
     """

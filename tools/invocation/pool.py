@@ -1,0 +1,103 @@
+"""Celery's pool in a worker: hands coroutines to the event loop, each once it has a slot, and acknowledges it then.
+
+What has no slot yet waits here, unacknowledged, tenant by tenant (`tools.invocation.slots`), so that the broker holds
+what the worker cannot take, and hands it on when the worker is stopped. As with Celery's threads there are no results,
+and no soft or hard time limits: a call's own limit ends it. Celery's signals of tasks are not sent.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from celery.concurrency.base import BasePool, apply_target
+from kombu.serialization import loads
+
+from tools.invocation import background
+from tools.invocation.background import Lane, Work
+from tools.invocation.slots import Slots
+
+log = logging.getLogger(__name__)
+
+# How many of each a worker process runs at once. Local tools are as many as its concurrency: each has a connection to
+# the database for as long as it runs.
+SLOTS = {Lane.REMOTE: 512, Lane.RUNS: 512, Lane.DELIVERIES: 128, Lane.UPKEEP: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    name: str
+    arguments: tuple[str, ...]
+    work: Work
+    lane: Lane
+    # Celery's: acknowledges the message, and forgets it.
+    accept: Callable[[int, float], None]
+    end: Callable[[tuple[int, None, float]], None]
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The same for a message that was sent again."""
+        return self.name, *self.arguments
+
+
+class TaskPool(BasePool):
+    """`--concurrency` is how many local tools run at once. Everything but `on_start` and `on_apply` is on the loop."""
+
+    signal_safe = False
+    body_can_be_buffer = True
+
+    def on_start(self) -> None:
+        """Start the event loop."""
+        self._slots: dict[Lane, Slots[_Job]] = {lane: Slots(SLOTS.get(lane, self.limit)) for lane in Lane}
+        self._waiting: set[tuple[str, ...]] = set()
+        self._loop = background.loop()
+
+    def on_apply(
+        self,
+        target: Callable[..., Any],
+        args: Any = None,
+        kwargs: Any = None,
+        callback: Any = None,
+        accept_callback: Any = None,
+        **options: Any,
+    ) -> None:
+        """Take a message in; a task that is none of `background.task`, or cannot be read, is Celery's to run."""
+        task = self.app.tasks[args[0]]
+        try:
+            arguments = tuple(map(str, loads(*args[3:6], accept={"json"})[0]))
+            job = _Job(args[0], arguments, task.work, task.lane, accept_callback, callback)
+        except Exception:
+            apply_target(target, args, kwargs, callback, accept_callback)
+        else:
+            self._loop.call_soon_threadsafe(self._receive, job)
+
+    def _receive(self, job: _Job) -> None:
+        if job.key in self._waiting:
+            # The sweeper sends again what has waited for long.
+            job.accept(os.getpid(), time.monotonic())
+            job.end((0, None, 0.0))
+            return
+        self._waiting.add(job.key)
+        self._slots[job.lane].add(job.arguments[0] if job.arguments else job.name, job)
+        self._start(job.lane)
+
+    def _start(self, lane: Lane) -> None:
+        """Start whatever gets a slot now."""
+        while not background.is_draining() and (taken := self._slots[lane].take()) is not None:
+            tenant, job = taken
+            self._waiting.discard(job.key)
+            job.accept(os.getpid(), time.monotonic())
+            background.submit(self._run(tenant, job))
+
+    async def _run(self, tenant: str, job: _Job) -> None:
+        began = time.monotonic()
+        try:
+            await job.work(*job.arguments)
+        except Exception:
+            log.exception("%s left to the sweeper", job.name)
+        finally:
+            self._slots[job.lane].release(tenant)
+            job.end((0, None, time.monotonic() - began))
+            self._start(job.lane)
