@@ -63,15 +63,21 @@ class TaskPool(BasePool):
         accept_callback: Any = None,
         **options: Any,
     ) -> None:
-        """Take a message in; a task that is none of `background.task`, or cannot be read, is Celery's to run."""
-        task = self.app.tasks[args[0]]
-        try:
-            arguments = tuple(map(str, loads(*args[3:6], accept={"json"})[0]))
-            job = _Job(args[0], arguments, task.work, task.lane, accept_callback, callback)
-        except Exception:
+        """Take a message in; a task that is none of `background.task` is Celery's own, and runs at once."""
+        name, _, _, body, content_type, encoding = args
+        task = self.app.tasks[name]
+        if not hasattr(task, "work"):
             apply_target(target, args, kwargs, callback, accept_callback)
-        else:
-            self._loop.call_soon_threadsafe(self._receive, job)
+            return
+        try:
+            arguments = tuple(map(str, loads(body, content_type, encoding, accept={"application/json"})[0]))
+        except Exception:
+            log.exception("message of %s cannot be read", name)
+            accept_callback(os.getpid(), time.monotonic())
+            callback((0, None, 0.0))
+            return
+        job = _Job(name, arguments, task.work, task.lane, accept_callback, callback)
+        self._loop.call_soon_threadsafe(self._receive, job)
 
     def _receive(self, job: _Job) -> None:
         if job.key in self._waiting:
