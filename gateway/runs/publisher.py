@@ -44,9 +44,7 @@ async def write(connection: Connection, run: Run) -> Written:
         "finished_at": run.finished_at,
         "url": path_of(run.id),
     }
-    return await outbox.write(
-        connection, Event(_TYPES[run.status], run.tenant_id, run.user_id, run.id, payload)
-    )
+    return await outbox.write(connection, Event(_TYPES[run.status], run.tenant_id, run.user_id, run.id, payload))
 
 
 def path_of(run_id: uuid.UUID) -> str:
