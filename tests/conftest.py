@@ -4,6 +4,7 @@ The controller starts one embedded PostgreSQL and migrates one database; every p
 Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from another's.
 """
 
+import functools
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import httpx._transports.default
+import httpx2._transports.default
 import psycopg
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
@@ -32,6 +35,11 @@ if TYPE_CHECKING:
 for _part in ("connect", "read", "write", "pool"):
     setattr(DEFAULT_TIMEOUT_CONFIG, _part, PATIENCE_SECONDS)
 assert httpx.Client().timeout == httpx.Timeout(PATIENCE_SECONDS)
+
+# Every `httpx.get` makes a client of its own, and each would read the system's certificates anew: 20 ms of a processor,
+# more than most requests take. Clients of the same certificates share them. The providers' libraries have httpx2.
+for _transports in (httpx._transports.default, httpx2._transports.default):
+    _transports.create_ssl_context = functools.cache(_transports.create_ssl_context)  # type: ignore[attr-defined]
 
 # The services that the tests stand on may start slowly, too.
 valkey.READY_SECONDS = PATIENCE_SECONDS
