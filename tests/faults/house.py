@@ -15,9 +15,9 @@ from typing import Any, Self
 import psycopg
 import redis
 from celery import Celery
-from psycopg.rows import dict_row
 
 from gateway.embedded.services.together import EmbeddedServices
+from tests.database import Owner
 from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
 from tests.waiting import PATIENCE_SECONDS, until
@@ -44,6 +44,7 @@ class House:
         # What openai/… is: a model that always fails.
         self.model = Remote()
         self._log_read = 0
+        self._superuser = Owner()
         self.services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-house-")))
 
     def __enter__(self) -> Self:
@@ -143,8 +144,7 @@ class House:
         end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                with psycopg.connect(self.superuser_url, row_factory=dict_row) as connection:
-                    return connection.execute(query.encode(), values).fetchall()
+                return self._superuser.rows(self.superuser_url, query, values)
             except psycopg.OperationalError:
                 if time.monotonic() > end:
                     raise
