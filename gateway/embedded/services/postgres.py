@@ -43,13 +43,14 @@ SETTINGS = {
 # What it says while processes of a predecessor that was killed still end, and how long that may take.
 HELD = ("is still in use", 'lock file "postmaster.pid" already exists', "could not create any TCP/IP sockets")
 HELD_SECONDS = 10.0
-FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# For a throwaway cluster; its passwords are worth no work either, and each connection costs what theirs cost.
+FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "scram_iterations": "1"}
 
 
 class EmbeddedPostgres:
     """A cluster below `data_dir`/postgres; `port` and the URLs are known once it has started.
 
-    `durable=False` gives up safety against a power cut for speed: for throwaway clusters.
+    `durable=False` gives up safety against a power cut, and slow password hashes, for speed: for throwaway clusters.
     """
 
     name = "postgres"
