@@ -2,15 +2,17 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from django.db import connections
 
 from gateway.runs import lifecycle
 from tests.approvals.admin import operator
 from tests.browser.sessions import session_of
 from tests.fuzz import caller, routes, shapes
 from tests.people import Person, make_tenant
+from tests.waiting import PATIENCE_SECONDS
 
 ROUTES = routes.templates()
 # Those of a query that are tried one by one; all are tried on all names at once. A page of the admin takes longer, and
@@ -115,8 +117,21 @@ FORM = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def pooled() -> Iterator[None]:
+    """Requests take their connections from pools, as in a web process, and do not open one each."""
+    connections.close_all()
+    for alias in ("default", "operator"):
+        connections.settings[alias]["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 8, "timeout": PATIENCE_SECONDS}
+    yield
+    connections.close_all()
+    for alias in ("default", "operator"):
+        connections[alias].close_pool()
+        del connections.settings[alias]["OPTIONS"]["pool"]
+
+
 @pytest.fixture(scope="module")
-def olga() -> Person:
+def olga(pooled: None) -> Person:
     """An owner who is an operator, too: nobody reaches further."""
     person = make_tenant().olga
     operator(person)
