@@ -14,14 +14,14 @@ import uvloop
 from celery import Celery
 
 from bench.floors.timing import timed
-from gateway.config import settings
 
 REPLIES = "bench:replies"
 app = Celery("bench", broker=os.environ["REDIS_URL"])
 app.conf.update(
     task_ignore_result=True,
     task_default_queue="bench",
-    worker_prefetch_multiplier=settings.CELERY_WORKER_PREFETCH_MULTIPLIER,
+    worker_pool="threads",
+    worker_prefetch_multiplier=8,
     worker_hijack_root_logger=False,
     broker_connection_retry_on_startup=True,
 )

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 import uvloop
-from celery import shared_task
+from celery import Task, shared_task
 
 from tools.invocation.leases import leases
 
@@ -50,7 +50,7 @@ def task(name: str, lane: Lane) -> Callable[[Work], Work]:
     """
 
     def declare(work: Work) -> Work:
-        @shared_task(name=name, work=staticmethod(work), lane=lane)
+        @shared_task(name=name, base=Task, work=staticmethod(work), lane=lane)
         def run(*arguments: str) -> None:
             submit(work(*arguments)).result()
 
