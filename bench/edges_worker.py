@@ -1,4 +1,4 @@
-"""The worker of `bench.edges`: it sends itself MESSAGES messages of a task that only sleeps, and ends after the last."""
+"""The worker of `bench.edges`: sends itself MESSAGES messages of a task that only sleeps, and ends after the last."""
 
 import asyncio
 import os

@@ -37,7 +37,7 @@ from approvals.errors import (
 from approvals.events import ApprovalEvents, Change
 from approvals.requests import edits, repository, votes
 from approvals.rows import ApprovalRequest
-from audit.calls import recorder
+from audit.calls import reading, recorder
 from audit.calls.recorder import Failure
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
@@ -59,8 +59,6 @@ TELLING_SECONDS = 1.0
 _telling: set[asyncio.Task[None]] = set()
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
-# Asked once the lock is held: what its last holder wrote is seen by a statement that begins afterwards.
-_CALL = "SELECT * FROM tool_calls WHERE id = %s"
 _DECISION = """
     INSERT INTO approval_decisions (id, tenant_id, request_id, call_id, user_id, verdict, reason, via, params_hash,
         revision, edit, created_at)
@@ -221,7 +219,8 @@ async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Approv
     request = await repository.lock(connection, request_id)
     if request is None:
         raise NoSuchRequest(request_id)
-    call = await (await connection.execute(_CALL, [request.call_id])).fetchone()
+    # Asked once the lock is held: what its last holder wrote is seen by a statement that begins afterwards.
+    call = await reading.of_id(connection, request.call_id)
     assert call is not None
     return request, call
 

@@ -43,6 +43,7 @@ _BLANK: Row = {
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
+_RESEND = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
 _EDIT = """
     UPDATE tool_calls SET approved_input = %s, approved_params_hash = %s
     WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
@@ -197,6 +198,11 @@ def _json(value: Any) -> Jsonb | None:
 async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUID]:
     """Queue proposed calls, whose turn it is; returns those that were still waiting for it."""
     return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
+
+
+async def resend(connection: Connection, call_id: uuid.UUID) -> None:
+    """Count a queued call's wait from now on: its message is sent again."""
+    await connection.execute(_RESEND, [call_id])
 
 
 async def decide(connection: Connection, call: Row, decision: Row) -> None:

@@ -29,6 +29,13 @@ _TRY_LOCK = """
     SELECT pg_try_advisory_xact_lock(%s) AS got,
         set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"""
 NEWEST_KEY = "SELECT vkey, origin FROM ledger_keys ORDER BY id DESC LIMIT 1"
+# The size of the largest head, 0 without one.
+LARGEST = "SELECT coalesce(max(size), 0) AS size FROM ledger_checkpoints"
+# By the index of unsealed entries, and no further than what anybody needs to know.
+_BACKLOG = """
+    SELECT count(*) AS unsealed, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS age,
+        coalesce((SELECT size FROM ledger_checkpoints ORDER BY id DESC LIMIT 1), 0) AS size
+    FROM (SELECT created_at FROM ledger_entries WHERE leaf_index IS NULL ORDER BY seq LIMIT 100000) AS waiting"""
 _REGISTER = "INSERT INTO ledger_keys (vkey, origin, reason) VALUES (%s, %s, '')"
 _HEAD = "SELECT id, origin, size, root, note FROM ledger_checkpoints WHERE origin = %s ORDER BY size DESC LIMIT 1"
 _AT = "SELECT root FROM ledger_checkpoints WHERE origin = %s AND size = %s"
@@ -69,6 +76,12 @@ async def seal() -> Sealed:
         return await _seal()
     except OSError as error:
         raise SealingRefused(f"{error.filename} cannot be read or written: {error.strerror}") from error
+
+
+async def backlog() -> Row:
+    """How many entries are not sealed yet, up to 100,000; the oldest one's `age` in seconds; the log's `size`."""
+    [found] = await transactions.fetch(_BACKLOG, login="system")
+    return found
 
 
 async def _seal() -> Sealed:

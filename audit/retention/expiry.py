@@ -16,6 +16,7 @@ from audit.calls import ledger
 from audit.identifiers import first_id_at
 from audit.retention import erasure
 from audit.retention.erasure import Also, Cause, Scope
+from tenants.people import retention
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, transaction
 
@@ -27,8 +28,6 @@ AlsoBetween = Callable[[Connection, list[uuid.UUID], uuid.UUID, uuid.UUID], Awai
 # In one tidying, for all tenants together; each batch is a transaction of its own, so nobody waits for more than one.
 MOST_SECONDS = 600.0
 
-_KEEPING = "SELECT id, retention_days, erased_until FROM tenants WHERE retention_days IS NOT NULL ORDER BY id"
-_GOT_TO = "UPDATE tenants SET erased_until = %s WHERE id = %s RETURNING id"
 _MONTHS = "SELECT * FROM old_tool_call_months(%s) AS month"
 _MAKE = "SELECT make_tool_call_month(%s)"
 _HOLD = "SELECT * FROM hold_tool_call_month(%s, %s)"
@@ -39,7 +38,7 @@ async def erase_old(also: Also, *, seconds: float = MOST_SECONDS) -> int:
     """Erase the payloads that their tenants do not keep any longer; returns how many calls'."""
     until = time.monotonic() + seconds
     erased = 0
-    for tenant in await transactions.fetch(_KEEPING, login="system"):
+    for tenant in await retention.keeping():
         try:
             erased += await _erase_of(tenant, also, until)
         except Exception:
@@ -66,7 +65,7 @@ async def _erase_of(tenant: Row, also: Also, until: float) -> int:
         after, done = batch.last or after, batch.last is None
     # A call that is not final yet is looked at again, and what came after it with it.
     got_to = waiting or (before if done else after)
-    await transactions.fetch(_GOT_TO, [max(_moment(got_to), begin or _moment(got_to)), tenant["id"]], login="system")
+    await retention.note_erased(tenant["id"], max(_moment(got_to), begin or _moment(got_to)))
     return erased
 
 

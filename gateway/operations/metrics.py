@@ -11,19 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from psycopg_pool import PoolTimeout
 
+from audit.log import sealing as log
 from gateway.operations import sealing
-from tenants.scope import transactions
 
 _UNSEALED = Gauge("toolgate_ledger_unsealed_entries", "Ledger entries that are not in the log yet, up to 100,000.")
 _UNSEALED_AGE = Gauge("toolgate_ledger_unsealed_age_seconds", "Age of the oldest of them; 0 when there is none.")
 _LOG_SIZE = Gauge("toolgate_ledger_log_size", "Entries in the log, as its last checkpoint says.")
 _REFUSED = Gauge("toolgate_ledger_sealing_refused", "1 when sealing is refused: see the worker's log.")
 
-# By the index of unsealed entries, and no further than what anybody needs to know.
-_LEDGER = """
-    SELECT count(*) AS unsealed, coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS age,
-        coalesce((SELECT size FROM ledger_checkpoints ORDER BY id DESC LIMIT 1), 0) AS size
-    FROM (SELECT created_at FROM ledger_entries WHERE leaf_index IS NULL ORDER BY seq LIMIT 100000) AS waiting"""
 _SECONDS = 2
 
 
@@ -37,7 +32,7 @@ async def _measure_ledger() -> None:
     """What cannot be measured now is not a number, rather than what it was."""
     try:
         async with asyncio.timeout(_SECONDS):
-            [found] = await transactions.fetch(_LEDGER, login="system")
+            found = await log.backlog()
     except (psycopg.Error, PoolTimeout, TimeoutError):
         found = dict.fromkeys(("unsealed", "age", "size"), math.nan)
     _UNSEALED.set(found["unsealed"])

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from approvals.requests import decisions
 from approvals.requests import erasure as approval_erasure
-from audit.calls import recorder
+from audit.calls import reading, recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.retention import expiry
 from gateway.runs import erasure
@@ -33,13 +33,6 @@ BATCH = 500
 # A message that was sent this long ago and not taken is sent again.
 RESEND_SECONDS = 6
 
-_LOST_CALLS = """
-    SELECT id, tenant_id, user_id, run_id, status, fence FROM tool_calls
-    WHERE status IN ('claimed', 'running') AND lease_until < now() LIMIT %s"""
-_UNTAKEN_CALLS = """
-    SELECT id, tenant_id, user_id, tool_name FROM tool_calls
-    WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
-_RESENT = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
 _LOST_RUNS = """
     SELECT tenant_id, user_id, id AS run_id FROM runs
     WHERE status = 'in_progress' AND coalesce(lease_until, '-infinity') < now() LIMIT %s"""
@@ -50,20 +43,16 @@ _UNNOTED = """
 _OVERDUE = """
     SELECT id, tenant_id, user_id FROM approval_requests WHERE status = 'pending' AND expires_at < now()
     ORDER BY expires_at LIMIT %s"""
-# One that somebody holds locked is being worked on.
-_LOCK_CALL = """
-    SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
-    FOR UPDATE SKIP LOCKED"""
 
 
 async def sweep() -> dict[str, int]:
     """One sweep; returns how many of each it found."""
-    lost = await transactions.fetch(_LOST_CALLS, [BATCH], login="system")
+    lost = await reading.lost(BATCH)
     requeued = [call for row in lost if (call := await _recover(row)) is not None]
-    untaken = await transactions.fetch(_UNTAKEN_CALLS, [RESEND_SECONDS, BATCH], login="system")
+    untaken = await reading.untaken(RESEND_SECONDS, BATCH)
     for row in untaken:
         async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
-            await connection.execute(_RESENT, [row["id"]])
+            await recorder.resend(connection, row["id"])
         requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
     await dispatch(requeued)
     overdue = await transactions.fetch(_OVERDUE, [BATCH], login="system")
@@ -89,8 +78,7 @@ async def sweep() -> dict[str, int]:
 async def _recover(row: dict[str, Any]) -> QueuedCall | None:
     """Give a call whose worker was lost back to the queue, or end it; the queued call, if it was queued."""
     async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
-        held = await connection.execute(_LOCK_CALL, [row["id"], row["status"], row["fence"]])
-        call = await held.fetchone()
+        call = await reading.lock_lost(connection, row)
         if call is None:
             return None
         tool = registry().get(call["tool_name"])

@@ -20,6 +20,15 @@ from tenants.scope import transactions
 
 AUTHENTICATE = "SELECT * FROM authenticate_key(%s)"
 RECORD_USE = "SELECT record_key_use(%s)"
+_ONCE_MORE = """
+    SELECT t.slug, u.username, m.role, k.scopes
+    FROM memberships m
+    JOIN users u ON u.id = m.user_id AND u.is_active
+    JOIN tenants t ON t.id = m.tenant_id
+    LEFT JOIN api_keys k ON k.id = %(key)s AND k.tenant_id = m.tenant_id AND k.user_id = m.user_id
+        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    WHERE m.tenant_id = %(tenant)s AND m.user_id = %(user)s AND (%(key)s::uuid IS NULL OR k.id IS NOT NULL)
+"""
 # Last use is kept to the minute, so that it costs no write a request.
 USE_RESOLUTION = timedelta(minutes=1)
 TENANT_IN_SESSION = "tenant_id"
@@ -71,6 +80,18 @@ def by_key_now(key: str) -> Principal | None:
         if _use_is_stale(row):
             cursor.execute(RECORD_USE, [row["key_id"]])
     return _principal(row)
+
+
+def once_more(tenant_id: uuid.UUID, user_id: uuid.UUID, key_id: uuid.UUID | None) -> Principal | None:
+    """Who proved before who they are, as they are now; None when they are no member any more, or their key is over."""
+    named = {"tenant": tenant_id, "user": user_id, "key": key_id}
+    with transactions.scope(tenant_id, user_id), django_connection.cursor() as cursor:
+        cursor.execute(_ONCE_MORE, named)
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    slug, username, role, narrowed = found
+    return Principal(tenant_id, slug, user_id, username, role, scopes_of(role, narrowed), key_id)
 
 
 def memberships(user_id: uuid.UUID) -> list[tuple[uuid.UUID, str, str, str]]:

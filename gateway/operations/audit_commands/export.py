@@ -16,9 +16,8 @@ from audit.checks.snapshots import Snapshot
 from audit.evidence.exports import Export, NothingSealed
 from audit.history import reads
 from gateway.operations.audit_commands import files
+from tenants.models import Tenant
 from tenants.scope.routing import on_login
-
-_TENANT = "SELECT id, slug FROM tenants WHERE slug = %s"
 
 
 def add_arguments(parser: Any) -> None:
@@ -31,15 +30,16 @@ def add_arguments(parser: Any) -> None:
 
 def handle(options: dict[str, Any]) -> int:
     """Put on record that it is exported, then write it: all of it, or nothing."""
+    with on_login("operator"):
+        tenant = Tenant.objects.filter(slug=options["tenant"]).values("id", "slug").first()
+    if tenant is None:
+        raise CommandError(f"there is no tenant {options['tenant']}")
     with (
         psycopg.connect(settings.DATABASE_URLS["operator"], row_factory=dict_row) as connection,
         Snapshot.of(connection) as snapshot,
     ):
-        tenants = snapshot.all(_TENANT, options["tenant"])
-        if not tenants:
-            raise CommandError(f"there is no tenant {options['tenant']}")
         try:
-            export = Export.of(snapshot, tenants[0], options["since"], options["until"])
+            export = Export.of(snapshot, tenant, options["since"], options["until"])
         except NothingSealed:
             raise CommandError("nothing is sealed yet: is the worker running?") from None
         record(export, reader_id=None, via="command")

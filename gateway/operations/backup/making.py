@@ -26,7 +26,6 @@ from gateway.operations.backup.errors import BackupRefused
 
 LEDGER_PUB, CHECKPOINTS, DEMO = "ledger.pub", "checkpoints.jsonl", "demo-secrets.json"
 _MIGRATIONS = "SELECT app, max(name) AS name FROM django_migrations GROUP BY app"
-_SIZE = "SELECT coalesce(max(size), 0) AS size FROM ledger_checkpoints"
 Row = dict[str, Any]
 
 
@@ -59,7 +58,7 @@ def _make(target: Path, place: Path, url: str, with_keys: bool) -> archive.Manif
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             snapshot = _one(connection, "SELECT pg_export_snapshot() AS id")["id"]
             newest = connection.execute(sealing.NEWEST_KEY).fetchone()
-            size = _one(connection, _SIZE)["size"]
+            size = _one(connection, sealing.LARGEST)["size"]
             files |= _log_files(place, newest["vkey"] if newest else None, size, with_keys)
         migrations = {row["app"]: row["name"] for row in connection.execute(_MIGRATIONS).fetchall()}
         made_at = datetime.now(UTC).isoformat()

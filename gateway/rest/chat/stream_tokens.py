@@ -5,32 +5,23 @@ once more whether that key and that membership still stand.
 """
 
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core import signing
-from django.db import connection as django_connection
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
 from tenants.errors import Refused
-from tenants.people.principal import Principal, scopes_of
-from tenants.scope import transactions
+from tenants.login.authentication import once_more
+from tenants.people.principal import Principal
 
 LIFETIME = timedelta(minutes=5)
 PARAMETER = "token"
 SCOPE = "chat"
 _SALT = "toolgate.stream-token"
 _LONGEST = 1000
-_STILL_A_MEMBER = """
-    SELECT t.slug, u.username, m.role, k.scopes
-    FROM memberships m
-    JOIN users u ON u.id = m.user_id AND u.is_active
-    JOIN tenants t ON t.id = m.tenant_id
-    LEFT JOIN api_keys k ON k.id = %(key)s AND k.tenant_id = m.tenant_id AND k.user_id = m.user_id
-        AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
-    WHERE m.tenant_id = %(tenant)s AND m.user_id = %(user)s AND (%(key)s::uuid IS NULL OR k.id IS NOT NULL)
-"""
 
 
 class StreamTokenExpired(Refused):
@@ -63,10 +54,11 @@ class StreamTokenAuthentication(authentication.BaseAuthentication):
         tenant_id, user_id, its_run, key_id = _opened(token)
         if its_run != run_id or tenant_id is None or user_id is None:
             raise exceptions.AuthenticationFailed("The stream token is of another run.")
-        principal = _still_a_member(tenant_id, user_id, key_id)
+        principal = once_more(tenant_id, user_id, key_id)
         if principal is None:
             raise exceptions.AuthenticationFailed("The stream token's key or membership is no longer valid.")
-        return principal, None
+        # Whatever the key may do, the token may read one stream.
+        return replace(principal, scopes=principal.scopes & {SCOPE}), None
 
     def authenticate_header(self, request: Request) -> str:
         """The challenge of a 401."""
@@ -82,16 +74,3 @@ def _opened(token: str) -> list[uuid.UUID | None]:
     except signing.BadSignature:
         raise exceptions.AuthenticationFailed("The stream token is not valid.") from None
     return [uuid.UUID(each) if each else None for each in ids]
-
-
-def _still_a_member(tenant_id: uuid.UUID, user_id: uuid.UUID, key_id: uuid.UUID | None) -> Principal | None:
-    named = {"tenant": tenant_id, "user": user_id, "key": key_id}
-    with transactions.scope(tenant_id, user_id), django_connection.cursor() as cursor:
-        cursor.execute(_STILL_A_MEMBER, named)
-        found = cursor.fetchone()
-    if found is None:
-        return None
-    slug, username, role, narrowed = found
-    # Whatever the key may do, the token may read one stream.
-    scopes = scopes_of(role, narrowed) & {SCOPE}
-    return Principal(tenant_id, slug, user_id, username, role, scopes, key_id)

@@ -1,0 +1,44 @@
+"""Tool calls as services above read them: one by its id, and across tenants those that nobody works on any more."""
+
+import uuid
+from typing import Any
+
+import psycopg
+
+from tenants.scope import transactions
+
+Connection = psycopg.AsyncConnection[dict[str, Any]]
+Row = dict[str, Any]
+
+_OF_ID = "SELECT * FROM tool_calls WHERE id = %s"
+_LOST = """
+    SELECT id, tenant_id, user_id, run_id, status, fence FROM tool_calls
+    WHERE status IN ('claimed', 'running') AND lease_until < now() LIMIT %s"""
+_UNTAKEN = """
+    SELECT id, tenant_id, user_id, tool_name FROM tool_calls
+    WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
+# One that somebody holds locked is being worked on.
+_LOCK_LOST = """
+    SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
+    FOR UPDATE SKIP LOCKED"""
+
+
+async def of_id(connection: Connection, call_id: uuid.UUID) -> Row | None:
+    """A call's row."""
+    return await (await connection.execute(_OF_ID, [call_id])).fetchone()
+
+
+async def lost(limit: int) -> list[Row]:
+    """Calls of all tenants whose worker's lease has run out: id, tenant_id, user_id, run_id, status, fence."""
+    return await transactions.fetch(_LOST, [limit], login="system")
+
+
+async def untaken(seconds: int, limit: int) -> list[Row]:
+    """Calls of all tenants that have been queued for as long: id, tenant_id, user_id, tool_name."""
+    return await transactions.fetch(_UNTAKEN, [seconds, limit], login="system")
+
+
+async def lock_lost(connection: Connection, found: Row) -> Row | None:
+    """The whole row of a call of `lost`, locked; None when it goes on after all, or somebody else has it."""
+    held = await connection.execute(_LOCK_LOST, [found["id"], found["status"], found["fence"]])
+    return await held.fetchone()
