@@ -1,6 +1,7 @@
 """Rows for what has to be delivered: written with the event that they are about, and delivered later.
 
 write    in the event's transaction: one statement, and no row where no target wants the event
+         (`insertion`: as a part of another statement)
 send     after its commit: asks a worker to deliver
 send_due for the sweeper: asks again for what is due, whatever became of earlier messages
 """
@@ -37,26 +38,29 @@ OVERDUE_SECONDS = 2
 # A broker that hangs is waited for so long; the sweeper finds what it did not take.
 SEND_SECONDS = 1.0
 
-_WRITE = f"""
+_INSERT = f"""
     INSERT INTO notifications (id, tenant_id, user_id, event, subject_id, payload, channel, target_id, recipient_id,
         status, attempts, due_at, created_at, problem)
-    SELECT gen_random_uuid(), %(tenant_id)s, %(user_id)s, %(event)s, %(subject_id)s, %(payload)s, target.channel,
-        target.id, recipient.user_id, 'waiting', 0, now(), now(), ''
-    FROM (
+    SELECT gen_random_uuid(), event.tenant_id, event.user_id, event.name, event.subject_id, event.payload,
+        target.channel, target.id, recipient.user_id, 'waiting', 0, now(), now(), ''
+    FROM (%s) event CROSS JOIN LATERAL (
         SELECT id, channel, destination FROM notification_targets
-        WHERE tenant_id = %(tenant_id)s AND enabled AND %(event)s = ANY(events)
+        WHERE tenant_id = event.tenant_id AND enabled AND event.name = ANY(events)
         UNION ALL
-        SELECT NULL, '{DEFAULT_CHANNEL}', '{DECIDING}' WHERE %(asks_deciders)s::boolean AND NOT EXISTS (
+        SELECT NULL, '{DEFAULT_CHANNEL}', '{DECIDING}' WHERE event.asks_deciders AND NOT EXISTS (
             SELECT FROM notification_targets
-            WHERE tenant_id = %(tenant_id)s AND channel = '{DEFAULT_CHANNEL}' AND destination = '{DECIDING}')
+            WHERE tenant_id = event.tenant_id AND channel = '{DEFAULT_CHANNEL}' AND destination = '{DECIDING}')
     ) target CROSS JOIN LATERAL (
         SELECT NULL::uuid AS user_id WHERE target.destination NOT IN ('{DECIDING}', '{REQUESTER}')
         UNION ALL
         SELECT m.user_id FROM memberships m JOIN users u ON u.id = m.user_id
-        WHERE m.tenant_id = %(tenant_id)s AND u.is_active AND u.email <> '' AND CASE target.destination
-            WHEN '{DECIDING}' THEN m.role = ANY(%(deciders)s::text[]) AND m.user_id <> %(user_id)s
-            WHEN '{REQUESTER}' THEN m.user_id = %(user_id)s END
+        WHERE m.tenant_id = event.tenant_id AND u.is_active AND u.email <> '' AND CASE target.destination
+            WHEN '{DECIDING}' THEN m.role = ANY('{{{",".join(DECIDERS)}}}') AND m.user_id <> event.user_id
+            WHEN '{REQUESTER}' THEN m.user_id = event.user_id END
     ) recipient"""
+_EVENT = """
+    SELECT %(tenant_id)s::uuid AS tenant_id, %(user_id)s::uuid AS user_id, %(event)s::text AS name,
+        %(subject_id)s::uuid AS subject_id, %(payload)s::text AS payload, %(asks_deciders)s::boolean AS asks_deciders"""
 _SETTLED = """
     UPDATE notifications SET status = 'failed', problem = 'The request was over before it could be sent.',
         finished_at = now()
@@ -69,6 +73,18 @@ _DUE = """
 _FORGET = """
     DELETE FROM notifications WHERE status <> 'waiting' AND finished_at < now() - make_interval(days => %s)
     RETURNING id"""
+
+
+def insertion(event: str) -> str:
+    """SQL that writes a row for each target that wants an event, for use inside of the statement that makes it happen.
+
+    `event` is a query of one row or none, as `write` has it: tenant_id, user_id, name, subject_id, payload (JSON text),
+    asks_deciders.
+    """
+    return _INSERT % event
+
+
+_WRITE = insertion(_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +108,6 @@ async def write(connection: Connection, event: Event) -> Written:
         "payload": orjson.dumps(event.payload, option=orjson.OPT_UTC_Z).decode(),
         "asks_deciders": event.type.asks_deciders,
         "answers": event.type.answers,
-        "deciders": DECIDERS,
     }
     if event.type.answers:
         await connection.execute(_SETTLED, values)
@@ -101,13 +116,13 @@ async def write(connection: Connection, event: Event) -> Written:
 
 async def send(*written: Written) -> None:
     """Ask a worker to deliver what was committed; a broker that is away or hangs leaves it to the next sweep."""
-    await _ask({each.tenant_id for each in written if each.cursor.rowcount > 0})
+    await ask({each.tenant_id for each in written if each.cursor.rowcount > 0})
 
 
 async def send_due() -> int:
     """Ask the workers to deliver what is due, for how many tenants."""
     due = await transactions.fetch(_DUE, [OVERDUE_SECONDS, BATCH], login="system")
-    await _ask([row["tenant_id"] for row in due])
+    await ask([row["tenant_id"] for row in due])
     return len(due)
 
 
@@ -116,7 +131,10 @@ async def forget_old() -> None:
     await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
 
 
-async def _ask(tenants: Collection[uuid.UUID]) -> None:
+async def ask(tenants: Collection[uuid.UUID]) -> None:
+    """As `send`, for tenants that something was written for."""
+    if not tenants:
+        return
     try:
         async with asyncio.timeout(SEND_SECONDS):
             await messages.send([("notifications.deliver", [str(tenant_id)]) for tenant_id in tenants])

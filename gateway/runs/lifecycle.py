@@ -19,7 +19,7 @@ from approvals.events import ApprovalEvents
 from approvals.requests import repository
 from audit.calls import recorder
 from audit.calls.recorder import Failure
-from gateway.runs import loop, metrics, preparation, publisher
+from gateway.runs import loop, metrics, preparation
 from gateway.runs import repository as records
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
 from gateway.runs.execution import RunExecution, RunLost
@@ -28,7 +28,6 @@ from gateway.runs.rows import RunEnd
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
 from notifications import outbox
-from notifications.outbox import Written
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import wakeups
@@ -253,10 +252,9 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
-    withdrawn, written = ApprovalEvents([]), list[Written]()
+    withdrawn = ApprovalEvents([])
     async with transaction(scope) as connection:
-        if (run := await records.cancel(connection, run_id, scope.user_id)) is not None:
-            written.append(await publisher.write(connection, run))
+        if (cancelled := await records.cancel(connection, run_id, scope.user_id)) is not None:
             withdrawn = await repository.withdraw(connection, run_id)
             await recorder.withdraw(connection, run_id, stopped)
     if run_id in _drives:
@@ -265,5 +263,6 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
         await asyncio.wait([task])
     await wakeups.publish(run_id)
     await events.publish(withdrawn)
-    await outbox.send(*written)
+    if cancelled is not None and cancelled.notified:
+        await outbox.ask([scope.tenant_id])
     return await look(scope, run_id)

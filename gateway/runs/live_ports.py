@@ -14,7 +14,7 @@ from audit.calls import recorder
 from audit.calls.recorder import Failure, NewCall, Place
 from audit.identifiers import uuid7
 from gateway.providers.interface import Provider
-from gateway.runs import loop, publisher
+from gateway.runs import loop
 from gateway.runs import repository as records
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
@@ -22,7 +22,6 @@ from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
 from gateway.runs.watching.wakeups import waits
 from notifications import outbox
-from notifications.outbox import Written
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.policy import Policy
 from tools.gates.tool_gates import Gate
@@ -36,10 +35,15 @@ class LiveUnitOfWork:
     def __init__(self, execution: RunExecution, connection: Connection):
         self._execution = execution
         self._connection = connection
-        self.written: list[Written] = []
+        self.notified: set[uuid.UUID] = set()
 
-    async def _publish(self, run: Run) -> None:
-        self.written.append(await publisher.write(self._connection, run))
+    def _new(self, published: records.Published | None) -> Run | None:
+        """The run's new row."""
+        if published is None:
+            return None
+        if published.notified:
+            self.notified.add(self._execution.scope.tenant_id)
+        return published.run
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
@@ -55,27 +59,22 @@ class LiveUnitOfWork:
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
-        run = await records.commit_last_turn(self._connection, self._execution.view.run, values, end)
-        if run is not None:
-            await self._publish(run)
+        run = self._new(await records.commit_last_turn(self._connection, self._execution.view.run, values, end))
         if run is not None and end.incomplete_reason != "time":
             await continuity.remember(self._connection, self._execution, turn)
         return run
 
     async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
-        run = await records.finish(self._connection, self._execution.view.run, end)
-        if run is not None:
-            await self._publish(run)
+        run = self._new(await records.finish(self._connection, self._execution.view.run, end))
         if run is not None and self._execution.view.turns and end.status == "incomplete":
             await continuity.remember(self._connection, self._execution, self._execution.view.turns[-1])
         return run
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by the notice."""
-        run = await records.suspend(self._connection, self._execution.view.run, turn.number)
+        run = self._new(await records.suspend(self._connection, self._execution.view.run, turn.number))
         if run is not None:
-            await self._publish(run)
             await continuity.remember(self._connection, self._execution, turn, notice)
         return run
 
@@ -117,11 +116,11 @@ class LiveRunPorts:
 
     @asynccontextmanager
     async def step(self, execution: RunExecution) -> AsyncIterator[LiveUnitOfWork]:
-        """Commits at the end, rolls back on any exception; what was published is sent after the commit."""
+        """Commits at the end, rolls back on any exception; notifications are sent after the commit."""
         async with transaction(execution.scope) as connection:
             unit = LiveUnitOfWork(execution, connection)
             yield unit
-        await outbox.send(*unit.written)
+        await outbox.ask(unit.notified)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
         """Woken by hints, and by looking every 2 s."""

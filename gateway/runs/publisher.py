@@ -1,12 +1,10 @@
-"""Publishes that a run ended, or waits for humans, in the transaction that ends or suspends it."""
+"""Publishes that a run ended, or waits for humans: a part of the statement that ends or suspends it.
 
-import uuid
+So it happens under the same fence, and costs no statement where no target wants to know.
+"""
 
-from gateway.runs.rows import Run
 from notifications import outbox
-from notifications.events import Event, EventType, Words, declare
-from notifications.outbox import Written
-from tenants.scope.transactions import Connection
+from notifications.events import EventType, Words, declare
 
 
 def _type(status: str, label: str, text: str) -> EventType:
@@ -14,7 +12,7 @@ def _type(status: str, label: str, text: str) -> EventType:
     return declare(EventType(f"run.{status}", label, words))
 
 
-_TYPES = {
+TYPES = {
     "completed": _type("completed", "a run ended with its answer", "{user}'s run of {agent} ({model}) completed."),
     "incomplete": _type(
         "incomplete", "a run ended at one of its limits", "{user}'s run of {agent} ({model}) ended at a limit."
@@ -27,26 +25,14 @@ _TYPES = {
 }
 
 
-async def write(connection: Connection, run: Run) -> Written:
-    """Write the notifications about a run's new status; `outbox.send` them after the commit.
-
-    They are pipelined with the transaction's end: where no target wants them, they cost no round trip.
-    """
-    payload = {
-        "id": run.id,
-        "status": run.status,
-        "user": {"id": run.user_id},
-        "run_id": run.id,
-        "conversation_id": run.conversation_id,
-        "agent": run.profile.get("slug", ""),
-        "model": run.model,
-        "created_at": run.created_at,
-        "finished_at": run.finished_at,
-        "url": path_of(run.id),
-    }
-    return await outbox.write(connection, Event(_TYPES[run.status], run.tenant_id, run.user_id, run.id, payload))
-
-
-def path_of(run_id: uuid.UUID) -> str:
-    """The path of a run's page."""
-    return f"/history/runs/{run_id}/"
+_TIME = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
+_EVENT = f"""
+    SELECT tenant_id, user_id, 'run.' || status AS name, id AS subject_id, false AS asks_deciders, json_build_object(
+        'id', id, 'status', status, 'user', json_build_object('id', user_id), 'run_id', id,
+        'conversation_id', conversation_id, 'agent', coalesce(profile ->> 'slug', ''), 'model', model,
+        'created_at', {_TIME.format("created_at")}, 'finished_at', {_TIME.format("finished_at")},
+        'url', '/history/runs/' || id || '/')::text AS payload
+    FROM run"""
+# After the run's own update, which is called `run`; and how many notifications were written.
+NOTIFY = f"notification AS ({outbox.insertion(_EVENT)} RETURNING 1)"
+NOTIFIED = "(SELECT count(*) FROM notification)"

@@ -17,6 +17,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
+from gateway.runs.publisher import NOTIFIED, NOTIFY
 from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunEnd, Turn, TurnValues
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope
@@ -67,19 +68,34 @@ _ANSWER = """message AS (
         INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
         SELECT message_id, tenant_id, user_id, conversation_id, id, 'assistant', %(content)s FROM run)"""
 _COMMIT_TURN = f"WITH run AS (UPDATE runs SET {_COUNT} {_HELD}), {_TURN} SELECT {_OF_RUN} FROM run"
-_LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, {_ANSWER} SELECT {_OF_RUN} FROM run"
-_FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER} SELECT {_OF_RUN} FROM run"
-_CANCEL = f"""
-    UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
-    WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING {_OF_RUN}"""
+_PUBLISHED = f"SELECT {_OF_RUN}, {NOTIFIED} FROM run"
+_LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, {_ANSWER}, {NOTIFY} {_PUBLISHED}"
+_FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER}, {NOTIFY} {_PUBLISHED}"
+_CANCEL = f"""WITH run AS (
+        UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
+        WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING *), {NOTIFY}
+    {_PUBLISHED}"""
 _SUSPEND = f"""WITH run AS (
         UPDATE runs SET status = 'requires_action', lease_until = NULL, resumed_at = NULL,
             spent_ms = spent_ms + (extract(epoch FROM now() - resumed_at) * 1000)::bigint
         {_HELD}), turn AS (
         UPDATE turns SET suspensions = suspensions + 1 FROM run
-        WHERE turns.run_id = run.id AND turns.number = %(number)s)
-    SELECT {_OF_RUN} FROM run"""
+        WHERE turns.run_id = run.id AND turns.number = %(number)s), {NOTIFY}
+    {_PUBLISHED}"""
 _RELEASE = "UPDATE runs SET lease_until = now() WHERE id = %s AND fence = %s AND status = 'in_progress'"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A run's new row, and whether a worker is to be asked to deliver notifications about it."""
+
+    run: Run
+    notified: bool
+
+    @classmethod
+    def of(cls, *columns: Any) -> "Published":
+        """Out of the run's columns and the number of notifications."""
+        return cls(Run(*columns[:-1]), columns[-1] > 0)
 
 
 async def context(connection: Connection, user_id: uuid.UUID, agent: str | None) -> Row | None:
@@ -129,25 +145,25 @@ async def commit_turn(connection: Connection, run: Run, turn: TurnValues) -> Run
     return await rows.one(connection, Run, _COMMIT_TURN, _held_by(run) | rows.values(turn))
 
 
-async def commit_last_turn(connection: Connection, run: Run, turn: TurnValues, end: RunEnd) -> Run | None:
+async def commit_last_turn(connection: Connection, run: Run, turn: TurnValues, end: RunEnd) -> Published | None:
     """Write an answered turn, the assistant's message and the run's end; None when the run is not ours any more."""
     values = _held_by(run) | rows.values(turn) | rows.values(end)
-    return await rows.one(connection, Run, _LAST_TURN, values)
+    return await rows.one(connection, Published.of, _LAST_TURN, values)
 
 
-async def finish(connection: Connection, run: Run, end: RunEnd) -> Run | None:
+async def finish(connection: Connection, run: Run, end: RunEnd) -> Published | None:
     """Write the run's end and the assistant's message; None when the run is not ours any more."""
-    return await rows.one(connection, Run, _FINISH, _held_by(run) | rows.values(end))
+    return await rows.one(connection, Published.of, _FINISH, _held_by(run) | rows.values(end))
 
 
-async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Run | None:
+async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Published | None:
     """End an open run of the user's from outside; None when there is none."""
-    return await rows.one(connection, Run, _CANCEL, [run_id, user_id])
+    return await rows.one(connection, Published.of, _CANCEL, [run_id, user_id])
 
 
-async def suspend(connection: Connection, run: Run, turn: int) -> Run | None:
-    """Let a run wait for humans, in one of its turns; its new row, or None when the run is not ours any more."""
-    return await rows.one(connection, Run, _SUSPEND, _held_by(run) | {"number": turn})
+async def suspend(connection: Connection, run: Run, turn: int) -> Published | None:
+    """Let a run wait for humans, in one of its turns; None when the run is not ours any more."""
+    return await rows.one(connection, Published.of, _SUSPEND, _held_by(run) | {"number": turn})
 
 
 async def release(connection: Connection, run: Run) -> None:

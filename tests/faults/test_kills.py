@@ -3,6 +3,7 @@
 import signal
 import time
 
+import psycopg
 import pytest
 
 from tests.faults.client import Client
@@ -11,6 +12,12 @@ from tests.faults.remote import Remote
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
+# Nobody can be reached there; what is written to be sent counts.
+TARGET = """
+    INSERT INTO notification_targets (id, tenant_id, channel, name, destination, secret, events, enabled,
+        disabled_because)
+    SELECT gen_random_uuid(), id, 'webhook', '', 'https://hooks.invalid/', '', '{run.completed}', true, ''
+    FROM tenants WHERE slug = 'demo'"""
 
 
 def test_a_worker_lost_inside_a_database_tool_costs_nothing(house: House) -> None:
@@ -70,12 +77,16 @@ def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(house: House,
 
 
 def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(house: House, remote: Remote) -> None:
+    with psycopg.connect(house.services.database_owner_url) as owner:
+        owner.execute(TARGET)
     client = Client(house, f'call: slow_lookup {{"url": "{remote.url}/held/web"}}')
     assert remote.reached.wait(PATIENCE_SECONDS)
     house.stack.kill("web")
     remote.gate.set()
     run = house.end_of(client.key)
     assert (run["status"], run["fence"]) == ("completed", 2)
+    sent = house.rows("SELECT event FROM notifications WHERE subject_id = %(id)s", id=run["id"])
+    assert sent == [{"event": "run.completed"}]
     [call] = house.calls_of(client.key)
     assert (call["status"], call["attempt"]) == ("success", 1)
     house.stack.start("web")

@@ -50,14 +50,16 @@ async def _move(person: Person, name: str, row: Row) -> Run | None:
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
             return await repository.commit_turn(connection, run, turn)
-        if name == "commit_last_turn":
-            return await repository.commit_last_turn(connection, run, turn, END)
-        if name == "finish":
-            return await repository.finish(connection, run, END)
         if name == "take_over":
             taken = await repository.take_over(connection, run.id, 15)
             return taken and taken.run
-        return await repository.cancel(connection, run.id, person.scope.user_id)
+        if name == "commit_last_turn":
+            published = await repository.commit_last_turn(connection, run, turn, END)
+        elif name == "finish":
+            published = await repository.finish(connection, run, END)
+        else:
+            published = await repository.cancel(connection, run.id, person.scope.user_id)
+        return published and published.run
 
 
 MOVES = ["commit_turn", "commit_last_turn", "finish", "take_over", "cancel"]

@@ -258,7 +258,7 @@ def test_every_declared_event_has_words_about_its_payload() -> None:
         event = approval_events._event(request, change)
         names.append(event.type.name)
         assert events.words_of(event.type.name, event.payload).headline
-    for each in publisher._TYPES.values():
+    for each in publisher.TYPES.values():
         names.append(each.name)
         assert events.words_of(each.name, {"agent": "a", "model": "m", "user": {"username": None}}) == Words(
             headline=f"Run {each.name.removeprefix('run.').replace('_', ' ')}: a for Somebody who has left",

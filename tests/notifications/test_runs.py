@@ -11,11 +11,12 @@ import pytest
 from django.conf import settings
 
 from gateway.providers.interface import Answer
-from gateway.runs import preparation, publisher, repository
+from gateway.runs import preparation, repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.view import RunView, TurnView
 from notifications import delivery
+from notifications import outbox as notifications
 from tenants.scope.transactions import transaction
 from tests.database import rows
 from tests.notifications.outbox import address, make_due, outbox
@@ -100,6 +101,16 @@ def test_where_nobody_chose_runs_nothing_is_written_about_them(stack: Stack, ten
     assert events(tenant) == []
 
 
+async def test_where_nobody_chose_runs_no_worker_is_asked(
+    tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(notifications.current_app, "send_task", lambda *args, **options: asked.append(args))
+    await asyncio.to_thread(register, tenant, receiver)
+    assert await end(driver(tenant.alice, await run_of(tenant.alice)), "finish") is not None
+    assert (asked, events(tenant)) == ([], [])
+
+
 # --- exactly once ----------------------------------------------------------------------------------------------------
 async def run_of(person: Person) -> dict[str, Any]:
     """A run in progress under fence 1, whose lease is over."""
@@ -147,12 +158,21 @@ async def test_of_a_driver_that_lost_its_run_and_the_one_that_took_it_over_one_p
 
 
 @pytest.mark.parametrize("status", ["completed", "incomplete", "failed", "cancelled"])
-async def test_every_end_has_an_event_of_its_own(tenant: Cast, receiver: Receiver, status: str) -> None:
+async def test_every_end_has_an_event_of_its_own_and_a_worker_is_asked_after_the_commit(
+    tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    asked: list[list[str]] = []
+
+    def ask(task: str, args: list[str], **options: Any) -> None:
+        assert events(tenant) == [f"run.{status}"]
+        asked.append(args)
+
+    monkeypatch.setattr(notifications.current_app, "send_task", ask)
     await asyncio.to_thread(register, tenant, receiver, RUNS)
     async with LIVE_PORTS.step(driver(tenant.alice, await run_of(tenant.alice))) as step:
         assert await step.finish(repository.end_values(status, "Two litres.")) is not None
+    assert asked == [[str(tenant.id)]]
     await delivery.deliver(tenant.id)
-    assert events(tenant) == [f"run.{status}"]
     assert [(message["type"], message["data"]["status"]) for message in receiver.messages] == [
         (f"run.{status}", status)
     ]
@@ -172,14 +192,3 @@ async def test_an_end_that_is_rolled_back_is_not_published(tenant: Cast, receive
     assert events(tenant) == []
     assert await end(execution, "finish") is not None
     assert events(tenant) == ["run.completed"]
-
-
-async def test_publishing_costs_no_round_trip(tenant: Cast) -> None:
-    run = await run_of(tenant.alice)
-    async with transaction(tenant.alice.scope) as connection:
-        ended = await repository.finish(connection, run, END)
-        assert ended is not None
-        written = await publisher.write(connection, ended)
-        # It is sent with the COMMIT, and its answer comes with that.
-        assert written.cursor.rowcount == -1
-    assert written.cursor.rowcount == 0
