@@ -44,9 +44,9 @@ async def _ms_each(once: Callable[[], Awaitable[Any]]) -> float:
 
 def _ways() -> dict[str, tuple[Callable[[], Awaitable[Any]], Callable[[], Awaitable[Any]]]]:
     from celery import current_app
-    from django_ratelimit.core import get_usage
+    from django_rate_counter.core import get_usage
 
-    from tools.gates import ratelimit
+    from tools.gates import rate_counter
     from tools.network import messages
 
     threads = ThreadPoolExecutor(4)
@@ -64,7 +64,7 @@ def _ways() -> dict[str, tuple[Callable[[], Awaitable[Any]], Callable[[], Awaita
         await asyncio.get_running_loop().run_in_executor(threads, work, *given)
 
     return {
-        "rate limit": (lambda: in_thread(usage), lambda: ratelimit.charge(**who)),  # type: ignore[arg-type]
+        "rate limit": (lambda: in_thread(usage), lambda: rate_counter.charge(**who)),  # type: ignore[arg-type]
         "a message": (lambda: in_thread(publish, 1), lambda: messages.send([("bench.nothing", ids)])),
         "eight messages": (lambda: in_thread(publish, 8), lambda: messages.send([("bench.nothing", ids)] * 8)),
     }

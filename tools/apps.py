@@ -13,7 +13,12 @@ class ToolsConfig(AppConfig):
     verbose_name = "Tools"
 
     def ready(self) -> None:
-        """Let `manage.py check`, and every command that checks first, say which tool is not usable."""
+        """Give pages the gates' labels, and let `manage.py check`, and every command that checks first, say which tool
+        is not usable."""
+        from audit.templatetags import audit_text
+        from tools.gates import order
+
+        audit_text.label_gates(order.label)
         checks.register(_check_tools)
 
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-from approvals.requests import gates, repository, votes
-from approvals.requests.rights import Rights
+from approvals.requests import repository, votes
+from approvals.rows import ApprovalRequest
 from audit.calls import recorder
 from tenants.scope.transactions import Connection
-from tools.gates.tool_gates import Caller
+from tools.gates.interface import Approval, Caller, Rights
 from tools.invocation import evaluation
 
 Row = dict[str, Any]
@@ -25,12 +25,26 @@ async def resume(connection: Connection, call: Row, rights: Rights, caller: Call
     answers, refusal = await evaluation.again(
         call["tool_name"],
         arguments,
-        rights.policy,
+        rights,
         replace(caller, charged=True),
-        gates.once_more(rights.rules, request, len(counting)),
+        _approval(request, len(counting)),
     )
     shown = [answer.as_json() for answer in answers]
     if refusal is None:
         return await recorder.resume(connection, call["id"], shown)
     await recorder.refuse(connection, call, refusal, shown)
     return False
+
+
+def _approval(request: ApprovalRequest, counting: int) -> Approval:
+    """A request that was approved, as the gates go by it."""
+    assert request.usable_until is not None
+    return Approval(
+        tool_name=request.tool_name,
+        user_id=request.user_id,
+        schema_hash=request.schema_hash,
+        params_hash=request.params_hash,
+        usable_until=request.usable_until,
+        approvals_needed=request.approvals_needed,
+        counting=counting,
+    )

@@ -1,24 +1,16 @@
-"""A member's rights at one moment: the policy about tools, and the rules that decide in advance, in one query."""
+"""Reading a member's rights: the policy about tools, and the rules that decide in advance, in one query."""
 
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
 from approvals.rules import evaluation as rules
-from approvals.rules.evaluation import Rule
 from tenants.scope.transactions import Connection
 from tools.gates import policy
-from tools.gates.policy import Policy
+from tools.gates.interface import Rights
+
+__all__ = ["LOAD", "Rights", "from_row", "load"]
 
 LOAD = f"SELECT {policy.COLUMNS}, {rules.COLUMN} FROM {policy.SOURCE}"
-
-
-@dataclass(frozen=True, slots=True)
-class Rights:
-    """What the gates go by; two that are equal judge alike."""
-
-    policy: Policy
-    rules: tuple[Rule, ...]
 
 
 def from_row(row: dict[str, Any] | None, agent: dict[str, Any]) -> Rights:

@@ -17,10 +17,11 @@ from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Query
 
 from approvals.models import ApprovalRequest, ApprovalRule
 from approvals.rules import agents
-from approvals.rules.evaluation import EVERY_TOOL, Effort
+from approvals.rules.evaluation import EVERY_TOOL
 from audit.identifiers import first_id_at
 from audit.models import ToolCall
 from tenants.models import Membership, User
+from tools.schemas.effort import Effort
 
 PERIOD = timedelta(days=30)
 MOST_CALLS = 10_000

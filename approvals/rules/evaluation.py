@@ -3,7 +3,6 @@
 Rules fail closed: a condition that cannot be decided in bounded time approves nothing, and denies.
 """
 
-import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable
@@ -11,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenants.scope.transactions import Connection
-from tools.schemas import schema
+from tools.gates.interface import RulesExhausted
+from tools.schemas.effort import Effort
 
 EVERY_TOOL = "*"
-# CPU seconds that the conditions of one judging may take together, in whichever process judges.
-MOST_SECONDS = 0.25
 # A column beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule
 # approves in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either.
 COLUMN = """
@@ -40,27 +38,6 @@ _USE = """
         UPDATE approval_rules r SET uses_left = uses_left - times, updated_at = now() FROM locked
         WHERE r.id = locked.id AND uses_left >= times RETURNING r.id)
     SELECT id FROM unlimited UNION ALL SELECT id FROM limited"""
-
-
-@dataclass(slots=True)
-class Effort:
-    """What may still be spent on conditions, in CPU seconds: a stalled process decides as a fast one does."""
-
-    seconds: float = MOST_SECONDS
-    # The arguments that were looked at last, and their normal form: one call meets many conditions.
-    _given: dict[str, Any] | None = field(default=None, init=False)
-    _form: dict[str, Any] | None = field(default=None, init=False)
-
-    def satisfies(self, condition: dict[str, Any], arguments: dict[str, Any]) -> bool | None:
-        """As `schema.satisfies`, and None once everything is spent."""
-        if self.seconds <= 0:
-            return None
-        began = time.thread_time()
-        if self._given is not arguments:
-            self._given, self._form = arguments, schema.normal_form(arguments)
-        fits = schema.satisfies_form(condition, self._form)
-        self.seconds -= time.thread_time() - began
-        return fits
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +71,6 @@ class Rule:
 def from_row(row: dict[str, Any] | None) -> tuple[Rule, ...]:
     """The rules out of a row that holds COLUMN."""
     return tuple(Rule(*values) for values in (row and row["rules"]) or ())
-
-
-class RulesExhausted(Exception):
-    """A rule was used up, switched off or ran out after it had let a call through: judge again."""
 
 
 async def use(connection: Connection, rule_ids: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
 from django import template
@@ -38,16 +39,10 @@ ERROR_WORDS = {
         "The worker was lost while the tool ran. It may or may not have taken effect, so it is not tried again.",
     ),
 }
-# What each gate found, when it let the call through and when it did not; others go by their own name.
-GATE_WORDS = {
-    "allowlist": ("The tool may be called here", "The tool may not be called here"),
-    "binding": ("It is the call that was approved", "It is not the call that was approved"),
-    "schema": ("The arguments fit the tool", "The arguments do not fit the tool"),
-    "permission": ("This person may use it", "This person may not use it"),
-    "policy": ("No rule forbids it", "A rule forbids it"),
-    "rate_limit": ("The limit has room", "The limit is used up"),
-    "approval": ("No approval is needed", "It needs an approval"),
-}
+# Asks the package that has the gates, which this one does not know, for a gate's labels: what it found when it let a
+# call through and when it did not; None for a gate that is gone. `tools.apps` sets it.
+Labels = Callable[[str], tuple[str, str] | None]
+_labels: Labels | None = None
 ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
 # Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -111,8 +106,15 @@ def gate_words(answer: dict[str, Any]) -> str:
         return "A human has to approve it"
     if ok and answer.get("rule"):
         return "A rule approved it"
-    passed, refused = GATE_WORDS.get(name, (f"{visible(name)}: passed", f"{visible(name)}: refused"))
+    known = _labels(name) if _labels is not None else None
+    passed, refused = known or (f"{visible(name)}: passed", f"{visible(name)}: refused")
     return passed if ok else refused
+
+
+def label_gates(labels: Labels) -> None:
+    """Take the words for gates from `labels`."""
+    global _labels
+    _labels = labels
 
 
 @register.filter

@@ -7,9 +7,10 @@ from rest_framework import serializers
 
 from audit.models import ErrorCode, Status, ToolCall
 from gateway.rest.framework.fields import Recorded
+from tools.gates import order
 from tools.interface import Tier
 
-GATES = ("allowlist", "schema", "permission", "policy", "rate_limit", "approval", "binding", "ownership")
+GATES = tuple(order.names())
 TIERS = [(tier.value, tier.name) for tier in Tier]
 
 

@@ -7,8 +7,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from approvals.requests import gates, rights
-from approvals.requests.rights import Rights
+from approvals.requests import rights
 from gateway.rest import tool_serializers
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import refusals
@@ -16,7 +15,7 @@ from gateway.runs import repository
 from gateway.runs.errors import InvalidRequest, NoSuchAgent
 from tenants.scope.transactions import transaction
 from tools import definitions
-from tools.gates.tool_gates import Caller
+from tools.gates.interface import Caller, Rights
 from tools.invocation import evaluation
 from tools.registry import registry
 
@@ -95,6 +94,6 @@ class ToolAccessView(_ToolsView):
             raise NotFound("There is no such tool.")
         found, agent = await self.rights(request)
         caller = Caller(*self.tenant_scope, agent=agent, charge=False)
-        answers = await evaluation.access(tool, found.policy, caller, gates.through(found.rules))
+        answers = await evaluation.access(tool, found, caller)
         body = {"tool": name, "tier": found.policy.tier(tool).value, "allowed": all(answer.ok for answer in answers)}
         return Response({**body, "gates": [answer.as_json() for answer in answers]})

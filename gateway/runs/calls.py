@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 from approvals.events import ApprovalEvents
-from approvals.requests.rights import Rights
-from approvals.rules.evaluation import RulesExhausted
 from audit.calls.recorder import NewCall, Place
 from gateway.providers.interface import Answer
-from gateway.runs import ownership
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
 from gateway.runs.rows import Run, TurnValues
 from gateway.runs.view import Row, TurnView, pending
-from tools.gates.tool_gates import Gate
+from tools.gates import order
+from tools.gates.interface import Gate, Occasion, Rights, RulesExhausted
 from tools.invocation import evaluation
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
@@ -34,7 +32,7 @@ async def commit(
     while True:
         known = execution.known or await _rights(execution)
         evaluated = await _evaluated(
-            execution, answer, known, (ownership.refuse,) if refused else execution.ports.gates(known)
+            execution, answer, known, order.gates(Occasion.MIXED) if refused else execution.ports.gates()
         )
         queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in evaluated)
         held = [call for call in evaluated if call.approval_id]
@@ -64,15 +62,15 @@ async def commit(
     await execution.ports.publish(asked)
 
 
-async def _evaluated(execution: RunExecution, answer: Answer, known: Rights, through: Iterable[Gate]) -> list[NewCall]:
+async def _evaluated(execution: RunExecution, answer: Answer, known: Rights, gates: Iterable[Gate]) -> list[NewCall]:
     earlier = (call for turn in execution.view.turns for call in turn.calls)
     return await evaluation.evaluate(
         [Suggestion(call.name, call.arguments) for call in answer.calls],
-        known.policy,
+        known,
         execution.caller,
         earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
         most_seconds=execution.view.run.profile["tool_seconds"],
-        through=through,
+        gates=gates,
         new_id=execution.ports.new_id,
     )
 

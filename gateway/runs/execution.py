@@ -14,14 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from approvals.events import ApprovalEvents
-from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
 from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, RunView, TurnView
 from tenants.scope.transactions import TenantScope
+from tools.gates.interface import Caller, Gate, Rights
 from tools.gates.policy import Policy
-from tools.gates.tool_gates import Caller, Gate
 from tools.invocation.dispatch import QueuedCall
 
 
@@ -122,7 +121,7 @@ class RunPorts(Protocol):
         """Who answers as "provider/model", and its own name for that; raises UnknownModel."""
         ...
 
-    def gates(self, known: Rights) -> Iterable[Gate]:
+    def gates(self) -> Iterable[Gate]:
         """What a turn's calls pass; iterated over once for each call, in order."""
         ...
 

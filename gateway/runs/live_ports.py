@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, asynccontextmanager
 
 from approvals import events
 from approvals.events import ApprovalEvents
-from approvals.requests import gates, repository, resumption, rights
-from approvals.requests.rights import Rights
+from approvals.requests import repository, resumption, rights
 from approvals.rules import evaluation
 from audit.calls import recorder
 from audit.calls.recorder import Failure, NewCall, Place
@@ -23,8 +22,9 @@ from gateway.runs.view import Row, TurnView
 from gateway.runs.watching.wakeups import waits
 from notifications import outbox
 from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.gates import order
+from tools.gates.interface import Gate, Rights
 from tools.gates.policy import Policy
-from tools.gates.tool_gates import Gate
 from tools.invocation import dispatch
 from tools.invocation.dispatch import QueuedCall
 
@@ -130,9 +130,9 @@ class LiveRunPorts:
         """This process's adapter."""
         return loop.providers().resolve(model)
 
-    def gates(self, known: Rights) -> Iterable[Gate]:
+    def gates(self) -> Iterable[Gate]:
         """All of them, in order."""
-        return gates.through(known.rules)
+        return order.new_call()
 
     def new_id(self) -> uuid.UUID:
         """A UUIDv7."""

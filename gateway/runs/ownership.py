@@ -9,8 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from gateway.providers.interface import AssistantMessage, PromptMessage, SuggestedCall
-from tools.gates.policy import Policy
-from tools.gates.tool_gates import Answer, Caller, Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +51,4 @@ def instruction(owned: Owned) -> str:
     return (
         f"The model called a tool of the client ({client}) before a managed one ({managed}) in the same turn. "
         "Nothing was run. Call managed tools first, and the client's own tools in a later turn."
-    )
-
-
-def refuse(candidate: Candidate, policy: Policy, caller: Caller) -> Answer:
-    """The gate `ownership`: no managed call of a mixed turn runs."""
-    return Answer(
-        "ownership",
-        False,
-        "cancelled",
-        model="A call of the client's own tool came before this one in the same turn. Call managed tools first.",
-        user="The assistant mixed calls in an order that cannot be run.",
-        log="client call before a managed one",
     )

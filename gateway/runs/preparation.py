@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 
 from approvals.requests import rights
-from approvals.requests.rights import Rights
 from gateway.providers.interface import PromptMessage, UserMessage
 from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
@@ -21,6 +20,7 @@ from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.rows import NewRun, Run
 from gateway.runs.view import RunView, from_rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.gates.interface import Rights
 from tools.invocation import evaluation
 
 

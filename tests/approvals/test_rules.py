@@ -12,7 +12,7 @@ from django.db.models import JSONField, Value
 
 from approvals.requests import rights
 from approvals.rules import evaluation
-from approvals.rules.evaluation import Effort, Rule, RulesExhausted
+from approvals.rules.evaluation import Rule
 from tenants.models import Membership, User
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
@@ -21,6 +21,8 @@ from tests.approvals.rules import TO_BOB, change, make_rule
 from tests.database import rows
 from tests.people import Cast, Person
 from tests.tools.test_schema_limits import bomb
+from tools.gates.interface import RulesExhausted
+from tools.schemas.effort import Effort
 
 AGENT = {"tools": "all"}
 

@@ -135,7 +135,7 @@ async def _resumed(tenant: Cast, request: uuid.UUID) -> bool:
     from approvals.requests import resumption, rights
     from gateway.runs import repository
     from tenants.scope.transactions import transaction
-    from tools.gates.tool_gates import Caller
+    from tools.gates.interface import Caller
 
     row = request_row(request)
     async with transaction(tenant.alice.scope) as connection:

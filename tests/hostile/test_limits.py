@@ -19,19 +19,20 @@ from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import ROOT, Stack, free_port
 from tests.waiting import PATIENCE_SECONDS, until
-from tools.gates import policy, tool_gates
-from tools.gates.tool_gates import Caller, Candidate
+from tools.gates import policy
+from tools.gates.interface import Caller, Candidate, GateContext
+from tools.gates.rate_limit import RateLimit
 from tools.registry import registry
 
 NOTE = json.dumps({"title": "a", "content": "b"})
 CHARGING = """
 import asyncio, django, sys, uuid
 django.setup()
-from tools.gates import ratelimit
+from tools.gates import rate_counter
 tenant, user, tool, rate = uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]), sys.argv[3], sys.argv[4]
 sys.stdin.readline()
 async def ask():
-    charges = [ratelimit.charge(tenant_id=tenant, user_id=user, tool=tool, rate=rate) for _ in range(40)]
+    charges = [rate_counter.charge(tenant_id=tenant, user_id=user, tool=tool, rate=rate) for _ in range(40)]
     return sum(charge.allowed for charge in await asyncio.gather(*charges))
 print(asyncio.run(ask()))
 """
@@ -149,7 +150,7 @@ async def test_without_a_count_reading_goes_on_and_changing_is_refused(tenant: C
     caller = Caller(*tenant.alice.scope)
     with away() as url, override_settings(REDIS_URL=url):  # type: ignore[operator]
         answers = {
-            name: await tool_gates.rate_limit(Candidate(name, registry().get(name), {}, None, 0), rights, caller)
+            name: await RateLimit().check(Candidate(name, registry().get(name), {}), GateContext(rights, caller))
             for name in ("web_search", "list_tasks", "save_note", "add_task")
         }
     assert {name: (answer.ok, answer.code) for name, answer in answers.items()} == {

@@ -23,7 +23,7 @@ WALLS = ("tests/tenants/test_catalogue.py", "tests/tenants/test_walls.py")
 RECORDER = ("tests/audit/test_recorder.py",)
 DECIDING = ("tests/approvals/test_deciding.py",)
 JOURNEYS = "tests/journeys/test_approvals.py"
-GATES = ("tests/approvals/test_gates.py", "tests/tools/test_tiers.py", "tests/hostile/test_model_calls.py")
+GATES = ("tests/tools/test_gates.py", "tests/tools/test_tiers.py", "tests/hostile/test_model_calls.py")
 
 MUTATIONS = (
     # --- another tenant ---------------------------------------------------------------------------------------------
@@ -125,63 +125,63 @@ MUTATIONS = (
     Mutation(
         "the gate allowlist is skipped",
         GATES,
-        "approvals/requests/gates.py",
-        "    return (\n        tool_gates.allowlist,\n        tool_gates.arguments,",
-        "    return (\n        tool_gates.arguments,",
+        "tools/gates/order.py",
+        "    Allowlist(),\n",
+        "",
     ),
     Mutation(
         "the gate schema is skipped",
         ("tests/hostile/test_model_arguments.py",),
-        "approvals/requests/gates.py",
-        "        tool_gates.arguments,\n        tool_gates.permission,\n        denying(rules, effort)",
-        "        tool_gates.permission,\n        denying(rules, effort)",
+        "tools/gates/order.py",
+        "    Schema(),\n",
+        "",
     ),
     Mutation(
         "the gate permission is skipped",
         ("tests/tools/test_tiers.py", "tests/rest/test_tools.py"),
-        "approvals/requests/gates.py",
-        "        tool_gates.permission,\n        denying(rules, effort),",
-        "        denying(rules, effort),",
+        "tools/gates/order.py",
+        "    Permission(),\n",
+        "",
     ),
     Mutation(
         "the gate policy is skipped",
         ("tests/approvals/test_rules_chat.py",),
-        "approvals/requests/gates.py",
-        "        denying(rules, effort),\n",
+        "tools/gates/order.py",
+        "    Rules(),\n",
         "",
     ),
     Mutation(
         "the gate rate_limit is skipped",
         ("tests/hostile/test_limits.py",),
-        "approvals/requests/gates.py",
-        "        tool_gates.rate_limit,\n        approving",
-        "        approving",
+        "tools/gates/order.py",
+        "    RateLimit(),\n",
+        "",
     ),
     Mutation(
         "the gate approval is skipped",
         ("tests/journeys/test_approvals.py",),
-        "approvals/requests/gates.py",
-        "        approving(rules, effort),\n",
+        "tools/gates/order.py",
+        "    Approving(),\n",
         "",
     ),
     Mutation(
         "gates are not passed again on resumption",
         ("tests/journeys/test_approvals.py",),
-        "approvals/requests/gates.py",
-        "        tool_gates.permission,\n        denying(rules, Effort()),\n",
-        "",
+        "tools/gates/order.py",
+        "    return gates(Occasion.RESUMED)",
+        "    return ()",
     ),
     Mutation(
         "a rule that cannot be decided does not deny",
         ("tests/approvals/test_rules.py", "tests/approvals/test_rules_chat.py"),
-        "approvals/requests/gates.py",
+        "tools/gates/rules.py",
         "if matches is not False:",
         "if matches:",
     ),
     Mutation(
         "without Redis what changes things goes on",
         ("tests/hostile/test_limits.py",),
-        "tools/gates/tool_gates.py",
+        "tools/gates/rate_limit.py",
         "if policy.tier(tool) is Tier.READ_ONLY:",
         "if True:",
     ),

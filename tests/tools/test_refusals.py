@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from approvals.requests import gates as approval_gates
-from approvals.rules.evaluation import Effort
 from audit.canonical import sha256_hex
-from tests.approvals.test_gates import request
 from tests.approvals.test_rules import a_rule
-from tools.gates import policy, ratelimit, tool_gates
+from tests.tools.test_gates import approval
+from tools.gates import policy, rate_counter
+from tools.gates.allowlist import Allowlist
+from tools.gates.binding import Binding
+from tools.gates.interface import Caller, Candidate, Gate, GateContext, GateResult
+from tools.gates.permission import Permission
 from tools.gates.policy import Policy, Setting
-from tools.gates.tool_gates import Answer, Caller, Candidate
+from tools.gates.rate_limit import RateLimit
+from tools.gates.rules import Rules
 from tools.interface import Tier
 from tools.registry import registry
 
@@ -36,45 +39,45 @@ MEMBERS = "The operator can make them a member again (members in /admin/)."
 
 CASES: dict[str, tuple[Any, Policy, str, str, str, str]] = {
     "the operator's list": (
-        tool_gates.allowlist, replace(OPEN, operator_tools=frozenset({"save_note"})), "not_allowed",
+        Allowlist(), replace(OPEN, operator_tools=frozenset({"save_note"})), "not_allowed",
         "'send_email' is not among the tools that the operator of this Toolgate allows.",
         OPERATOR_LIST, "not on the operator's allowlist",
     ),
     "the tenant's settings": (
-        tool_gates.allowlist, replace(OPEN, settings={"send_email": Setting(enabled=False)}), "not_allowed",
+        Allowlist(), replace(OPEN, settings={"send_email": Setting(enabled=False)}), "not_allowed",
         "'send_email' is switched off for this tenant.", SETTINGS, "switched off by the tenant",
     ),
     "the agent's tools": (
-        tool_gates.allowlist, replace(OPEN, agent_tools=frozenset({"save_note"})), "not_allowed",
+        Allowlist(), replace(OPEN, agent_tools=frozenset({"save_note"})), "not_allowed",
         "'send_email' is not among the tools of the agent helper.", AGENT_TOOLS, "not among the agent's tools",
     ),
     "no member": (
-        tool_gates.permission, replace(OPEN, role=None), "permission_denied",
+        Permission(), replace(OPEN, role=None), "permission_denied",
         "The user is not a member of this tenant any more, so send_email may not be used.",
         MEMBERS, "the user is no longer a member of the tenant",
     ),
     "a grant that denies": (
-        tool_gates.permission, replace(OPEN, grants=(("send_email", "deny"),)), "permission_denied",
+        Permission(), replace(OPEN, grants=(("send_email", "deny"),)), "permission_denied",
         "A grant of this tenant denies send_email to the user.", DENYING_GRANT, "a grant denies it",
     ),
     "the agent's max tier": (
-        tool_gates.permission, replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)),
+        Permission(), replace(OPEN, agent_ceiling=Tier.WORKSPACE, grants=(("*", "allow"),)),
         "permission_denied",
         "send_email has the tier elevated, and the agent helper may use workspace at most; no grant reaches beyond "
         "that.", AGENT_TIER, "elevated is above what the agent may use, workspace",
     ),
     "the role's ceiling": (
-        tool_gates.permission, replace(OPEN, ceiling=Tier.SYSTEM), "permission_denied",
+        Permission(), replace(OPEN, ceiling=Tier.SYSTEM), "permission_denied",
         "send_email has the tier elevated, and the role member may use system at most.",
         GRANT, "elevated is above the ceiling of the role member, system",
     ),
 }  # fmt: skip
 
 
-def asked(gate: Any, known: Policy = OPEN, tool: Any = TOOL) -> Answer:
+def asked(gate: Gate, known: Policy = OPEN, tool: Any = TOOL, **more: Any) -> GateResult:
     """A gate's answer about a mail."""
-    answer = gate(Candidate(tool.name, tool, MAIL, None, 0), known, CALLER)
-    assert isinstance(answer, Answer)
+    answer = gate.check(Candidate(tool.name, tool, MAIL, None, 0), GateContext(known, CALLER, **more))
+    assert isinstance(answer, GateResult)
     return answer
 
 
@@ -89,28 +92,28 @@ def test_a_refusal_says_what_refused_and_who_can_change_it(cause: str) -> None:
 
 
 def test_nobody_is_sent_to_an_owner_for_what_the_agent_refuses() -> None:
-    answer = asked(tool_gates.permission, replace(OPEN, agent_ceiling=Tier.READ_ONLY))
+    answer = asked(Permission(), replace(OPEN, agent_ceiling=Tier.READ_ONLY))
     assert "owner" not in answer.user + answer.model
 
 
 def test_a_tool_that_is_none_is_nobodys_to_allow() -> None:
-    answer = tool_gates.allowlist(Candidate("rm -rf", None, {}, None, 0), OPEN, CALLER)
+    answer = Allowlist().check(Candidate("rm -rf", None, {}, None, 0), GateContext(OPEN, CALLER))
     assert answer.user == "There is no tool 'rm -rf' here."
     assert answer.model == "There is no tool 'rm -rf' here. Use only the tools you were given."
 
 
 def test_a_raised_tier_is_said_to_be_raised() -> None:
     with override_settings(TOOLGATE_TOOL_TIERS={"save_note": "elevated"}):
-        answer = asked(tool_gates.permission, replace(OPEN, ceiling=Tier.WORKSPACE), NOTE)
+        answer = asked(Permission(), replace(OPEN, ceiling=Tier.WORKSPACE), NOTE)
     assert answer.user.startswith("save_note has the tier elevated, raised from workspace, and the role member may use")
 
 
 async def test_a_limit_says_what_it_is_and_who_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
     async def over(**more: Any) -> Any:
-        return ratelimit.Charge(False, 10, 0, 42)
+        return rate_counter.Charge(False, 10, 0, 42)
 
-    monkeypatch.setattr(ratelimit, "charge", over)
-    answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
+    monkeypatch.setattr(rate_counter, "charge", over)
+    answer = await RateLimit().check(Candidate("send_email", TOOL, MAIL, None, 0), GateContext(OPEN, CALLER))
     assert answer.code == "rate_limited"
     assert answer.user == (
         f"send_email was used too often: its rate limit is {TOOL.rate}. It is available again in 42 seconds. "
@@ -120,17 +123,17 @@ async def test_a_limit_says_what_it_is_and_who_sets_it(monkeypatch: pytest.Monke
 
 async def test_a_limit_that_cannot_be_counted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(**more: Any) -> Any:
-        raise ratelimit.LimitsUnavailable("away")
+        raise rate_counter.LimitsUnavailable("away")
 
-    monkeypatch.setattr(ratelimit, "charge", away)
-    answer = await tool_gates.rate_limit(Candidate("send_email", TOOL, MAIL, None, 0), OPEN, CALLER)
+    monkeypatch.setattr(rate_counter, "charge", away)
+    answer = await RateLimit().check(Candidate("send_email", TOOL, MAIL, None, 0), GateContext(OPEN, CALLER))
     assert answer.code == "unavailable"
     for words in (answer.user, answer.model):
         assert "rate limit" in words and "tell the operator" in words and "owner" not in words
 
 
 def test_a_rule_that_denies_is_the_owners() -> None:
-    answer = asked(approval_gates.denying([a_rule(effect="deny")], Effort()))
+    answer = asked(Rules(), rules=[a_rule(effect="deny")])
     assert answer.code == "policy_denied"
     assert answer.user == (
         "A rule of your tenant denies this use of send_email. An owner can change the rules (/approvals/rules/)."
@@ -140,9 +143,6 @@ def test_a_rule_that_denies_is_the_owners() -> None:
 @pytest.mark.parametrize("changed", [{"schema_hash": "other"}, {"params_hash": sha256_hex({})}])
 def test_what_an_approval_no_longer_covers_is_asked_anew(changed: dict[str, Any]) -> None:
     known = replace(policy.from_row(None, "all"), role="member")
-    answer = approval_gates.binding(request(user_id=CALLER.user_id, **changed))(
-        Candidate("send_email", TOOL, MAIL, None, 0), known, CALLER
-    )
-    assert isinstance(answer, Answer)
+    answer = asked(Binding(), known, approval=approval(user_id=CALLER.user_id, **changed))
     assert answer.code == "policy_denied"
     assert answer.model.endswith("a human will be asked anew.")

@@ -12,9 +12,9 @@ from audit.calls.recorder import Failure, NewCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tools.errors import ToolValidationError
-from tools.gates import tool_gates
+from tools.gates import order
+from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion, Rights
 from tools.gates.policy import Policy
-from tools.gates.tool_gates import Answer, Caller, Candidate, Gate
 from tools.interface import Tool
 from tools.registry import registry
 from tools.schemas import arguments
@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 # What the column input_raw keeps of arguments that were not valid JSON.
 RAW_CHARACTERS = 64 * 1024
+# How often a model may correct the arguments of one tool within a run.
+VALIDATION_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +37,27 @@ class Suggestion:
 
 async def evaluate(
     suggestions: Sequence[Suggestion],
-    policy: Policy,
+    rights: Rights,
     caller: Caller,
     *,
-    earlier_failures: Mapping[str, int],
+    earlier_failures: Mapping[str, int] | None,
     most_seconds: float,
-    through: Iterable[Gate],
+    gates: Iterable[Gate],
     new_id: Callable[[], uuid.UUID] = uuid7,
 ) -> list[NewCall]:
     """Each suggestion as a call to be recorded, in order; refused ones with their refusal, held ones with the id of
     the approval that they will wait for.
 
-    `earlier_failures` counts the run's validation errors by tool; `most_seconds` caps a call's time. `new_id` names
-    each call, and after it the approval of a held one.
+    `earlier_failures` counts the run's validation errors by tool, None for calls without a run; `most_seconds` caps a
+    call's time. `gates` are iterated over once for each call. `new_id` names each call, and after it the approval of a
+    held one.
     """
-    failures = Counter(earlier_failures)
+    failures = None if earlier_failures is None else Counter(earlier_failures)
+    context = GateContext(rights.policy, caller, rights.rules)
     evaluated = []
     for position, suggestion in enumerate(suggestions):
-        call = await _evaluate(position, suggestion, policy, caller, failures, most_seconds, through, new_id)
-        if call.refusal is not None and call.refusal.code == "validation_error":
+        call = await _evaluate(position, suggestion, context, failures, most_seconds, gates, new_id)
+        if failures is not None and call.refusal is not None and call.refusal.code == "validation_error":
             failures[call.tool_name] += 1
         evaluated.append(call)
     return evaluated
@@ -62,11 +66,10 @@ async def evaluate(
 async def _evaluate(
     position: int,
     suggestion: Suggestion,
-    policy: Policy,
-    caller: Caller,
-    failures: Mapping[str, int],
+    context: GateContext,
+    failures: Mapping[str, int] | None,
     most_seconds: float,
-    through: Iterable[Gate],
+    gates: Iterable[Gate],
     new_id: Callable[[], uuid.UUID],
 ) -> NewCall:
     tool = registry().get(suggestion.name)
@@ -79,8 +82,9 @@ async def _evaluate(
     except ToolValidationError as error:
         problem = error
         raw = _storable(suggestion.arguments) if value is None else None
-    candidate = Candidate(suggestion.name, tool, value, problem, failures.get(suggestion.name, 0))
-    answers, refusal = await _pass(candidate, policy, caller, through)
+    left = None if failures is None else VALIDATION_RETRIES - failures.get(suggestion.name, 0)
+    candidate = Candidate(suggestion.name, tool, value, problem, left)
+    answers, refusal = await _pass(candidate, context, gates)
     name = _storable(suggestion.name)[:200]
     if refusal is not None:
         log.info("tool call refused", extra={"tool": name, "code": refusal.code, "why": answers[-1].log})
@@ -89,7 +93,7 @@ async def _evaluate(
         id=new_id(),
         position=position,
         tool_name=name,
-        tier=policy.tier(tool).value if tool else None,
+        tier=context.policy.tier(tool).value if tool else None,
         input=value,
         input_raw=raw,
         params_hash=None if raw is not None else sha256_hex(value),
@@ -101,23 +105,29 @@ async def _evaluate(
 
 
 async def again(
-    name: str, arguments: Any, policy: Policy, caller: Caller, through: Iterable[Gate]
-) -> tuple[list[Answer], Failure | None]:
-    """The gates' answers about a call that was judged before and is about to go on, and its refusal, if any."""
-    return await _pass(Candidate(name, registry().get(name), arguments, None, 0), policy, caller, through)
+    name: str, arguments: Any, rights: Rights, caller: Caller, approval: Approval
+) -> tuple[list[GateResult], Failure | None]:
+    """The gates' answers about a call that was approved and is about to go on, and its refusal, if any."""
+    candidate = Candidate(name, registry().get(name), arguments, retries_left=VALIDATION_RETRIES)
+    context = GateContext(rights.policy, caller, rights.rules, approval)
+    return await _pass(candidate, context, order.resumed_call())
 
 
 async def _pass(
-    candidate: Candidate, policy: Policy, caller: Caller, through: Iterable[Gate]
-) -> tuple[list[Answer], Failure | None]:
-    answers: list[Answer] = []
-    for gate in through:
-        answered = gate(candidate, policy, caller)
-        answer = await answered if inspect.isawaitable(answered) else answered
+    candidate: Candidate, context: GateContext, gates: Iterable[Gate]
+) -> tuple[list[GateResult], Failure | None]:
+    answers: list[GateResult] = []
+    for gate in gates:
+        answer = await _asked(gate, candidate, context)
         answers.append(answer)
         if not answer.ok:
             return answers, answer.failure
     return answers, None
+
+
+async def _asked(gate: Gate, candidate: Candidate, context: GateContext) -> GateResult:
+    answered = gate.check(candidate, context)
+    return await answered if inspect.isawaitable(answered) else answered
 
 
 def _storable(text: str) -> str:
@@ -127,24 +137,20 @@ def _storable(text: str) -> str:
 
 
 def offered(policy: Policy) -> list[Tool]:
-    """The tools that a model is told about: those whose call this user would not be refused as such."""
-    nobody = Caller(None, None, charge=False)
-    return [
-        tool
-        for tool in registry().all()
-        if all(
-            gate(Candidate(tool.name, tool, {}, None, 0), policy, nobody).ok
-            for gate in (tool_gates.allowlist, tool_gates.permission)
-        )
-    ]
+    """The tools that a model is offered: those whose call this user would not be refused as such."""
+    context = GateContext(policy, Caller(None, None, charge=False))
+    gates = order.gates(Occasion.LISTED)
+    return [tool for tool in registry().all() if all(_listed(gate, tool, context) for gate in gates)]
 
 
-async def access(tool: Tool, policy: Policy, caller: Caller, through: Iterable[Gate]) -> list[Answer]:
+def _listed(gate: Gate, tool: Tool, context: GateContext) -> bool:
+    answer = gate.check(Candidate(tool.name, tool, None), context)
+    assert isinstance(answer, GateResult), f"the gate {gate.name} answers at once when tools are listed"
+    return answer.ok
+
+
+async def access(tool: Tool, rights: Rights, caller: Caller) -> list[GateResult]:
     """Gate by gate, whether this user may call the tool now; nothing is counted, and arguments are not asked about."""
-    candidate = Candidate(tool.name, tool, None, None, 0)
-    answers = []
-    for gate in through:
-        if gate is not tool_gates.arguments:
-            answered = gate(candidate, policy, caller)
-            answers.append(await answered if inspect.isawaitable(answered) else answered)
-    return answers
+    candidate = Candidate(tool.name, tool, None)
+    context = GateContext(rights.policy, caller, rights.rules)
+    return [await _asked(gate, candidate, context) for gate in order.gates(Occasion.ACCESS)]

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from approvals.events import ApprovalEvents
-from approvals.requests.rights import Rights
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Provider
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.recording import answer_of
@@ -21,8 +20,7 @@ from gateway.runs.replay.state import ENDED, ReplayState
 from gateway.runs.replay.unit_of_work import ReplayUnitOfWork
 from gateway.runs.view import Row
 from tenants.scope.transactions import TenantScope
-from tools.gates import tool_gates
-from tools.gates.tool_gates import Gate
+from tools.gates.interface import Candidate, Gate, GateContext, GateResult
 from tools.invocation.dispatch import QueuedCall
 
 
@@ -52,7 +50,7 @@ class ReplayPorts:
             raise state.end()
         return _RecordedProvider(self._state), model.partition("/")[2]
 
-    def gates(self, known: Rights) -> Iterable[Gate]:
+    def gates(self) -> Iterable[Gate]:
         """Gates that answer each call as it is recorded."""
         return _RecordedGates(self._state, self._state.recording.of_turn(len(self._state.prompts)))
 
@@ -128,8 +126,15 @@ class _RecordedGates:
         call = next(self._left)
         self._state.ids = deque(each for each in (call["id"], call["approval_id"]) if each)
         for kept in call["decision"]:
-            yield _answering(tool_gates.Answer(**kept))
+            yield _RecordedGate(GateResult(**kept))
 
 
-def _answering(answer: tool_gates.Answer) -> Gate:
-    return lambda candidate, policy, caller: answer
+class _RecordedGate(Gate):
+    """Answers as it is recorded."""
+
+    def __init__(self, answer: GateResult):
+        self._answer = answer
+
+    def check(self, candidate: Candidate, context: GateContext) -> GateResult:
+        """The recorded answer, whatever is asked."""
+        return self._answer

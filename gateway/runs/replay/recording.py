@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
 from approvals.requests import rights
-from approvals.requests.rights import Rights
 from gateway.providers.interface import Answer, Opaque, PromptMessage, SuggestedCall, Usage
 from gateway.runs import preparation, repository
 from gateway.runs.execution import Asked
@@ -14,6 +13,7 @@ from gateway.runs.rows import Run, Turn
 from gateway.runs.view import Row
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.gates.interface import Rights
 
 _WHOSE = """
     SELECT tenant_id, user_id FROM runs WHERE id = %s

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from approvals.events import ApprovalEvents
-from approvals.requests.rights import Rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.state import ENDED, ReplayState
 from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, TurnView
 from tenants.scope import rows
+from tools.gates.interface import Rights
 from tools.gates.policy import Policy
 
 # What a call's row holds before it has ended.

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from gateway.embedded.services.together import EmbeddedServices
-from tools.gates import ratelimit
-from tools.gates.ratelimit import Charge, LimitsUnavailable
+from tools.gates import rate_counter
+from tools.gates.rate_counter import Charge, LimitsUnavailable
 
 SECOND = 1_000_000
 WINDOW = 10 * SECOND
@@ -81,8 +81,8 @@ STEPS = st.lists(
 def test_the_script_answers_as_the_model_does_whatever_the_clock_and_the_limit_do(
     steps: list[tuple[int, int, bool]],
 ) -> None:
-    timed = ratelimit._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
-    assert timed != ratelimit._SCRIPT
+    timed = rate_counter._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
+    assert timed != rate_counter._SCRIPT
     model, name, now = Model(), f"toolgate:rate:{uuid.uuid4()}", 1_700_000_000 * SECOND
     with Redis.from_url(settings.REDIS_URL) as client:
         script = client.register_script(timed)
@@ -95,7 +95,7 @@ def test_the_script_answers_as_the_model_does_whatever_the_clock_and_the_limit_d
 @hypothesis_settings(max_examples=100, deadline=None)
 @given(pauses=st.lists(st.integers(0, 4 * SECOND), max_size=60), limit=st.integers(1, 5))
 def test_no_window_wherever_it_begins_has_more_calls_than_the_limit(pauses: list[int], limit: int) -> None:
-    timed = ratelimit._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
+    timed = rate_counter._SCRIPT.replace("redis.call('TIME')", "{ARGV[4], ARGV[5]}")
     name, now, passed = f"toolgate:rate:{uuid.uuid4()}", 1_700_000_000 * SECOND, []
     with Redis.from_url(settings.REDIS_URL) as client:
         script = client.register_script(timed)
@@ -110,8 +110,8 @@ def test_no_window_wherever_it_begins_has_more_calls_than_the_limit(pauses: list
 async def test_a_call_counts_for_as_long_as_the_window_and_no_longer(redis: Redis) -> None:
     charge = asked()
     let_through(redis, charge, 61, 30, 20)
-    assert await ratelimit.charge(**charge) == Charge(True, 3, 0, 30)
-    refused = await ratelimit.charge(**charge)
+    assert await rate_counter.charge(**charge) == Charge(True, 3, 0, 30)
+    refused = await rate_counter.charge(**charge)
     assert (refused.allowed, refused.remaining) == (False, 0)
     assert 0 < refused.reset <= 30
     assert redis.llen(key(charge)) == 3
@@ -121,16 +121,16 @@ async def test_across_the_end_of_a_minute_no_more_than_the_limit_pass(redis: Red
     # Ten just before, as a limit by the calendar's minute would let ten more through just after.
     charge = asked(rate="10/m")
     let_through(redis, charge, *[4.0] * 10)
-    assert [(await ratelimit.charge(**charge)).allowed for _ in range(10)] == [False] * 10
+    assert [(await rate_counter.charge(**charge)).allowed for _ in range(10)] == [False] * 10
 
 
 async def test_what_is_refused_and_what_only_looks_is_not_counted(redis: Redis) -> None:
     charge = asked()
-    assert await ratelimit.charge(**charge, count=False) == Charge(True, 3, 3, 0)
+    assert await rate_counter.charge(**charge, count=False) == Charge(True, 3, 3, 0)
     assert redis.exists(key(charge)) == 0
-    assert [(await ratelimit.charge(**charge)).remaining for _ in range(3)] == [2, 1, 0]
+    assert [(await rate_counter.charge(**charge)).remaining for _ in range(3)] == [2, 1, 0]
     for count in (True, False):
-        refused = await ratelimit.charge(**charge, count=count)
+        refused = await rate_counter.charge(**charge, count=count)
         assert (refused.allowed, refused.remaining) == (False, 0)
     assert redis.llen(key(charge)) == 3
 
@@ -138,7 +138,7 @@ async def test_what_is_refused_and_what_only_looks_is_not_counted(redis: Redis) 
 async def test_a_lower_limit_counts_what_was_let_through_under_the_higher(redis: Redis) -> None:
     charge = asked()
     let_through(redis, charge, 40, 30, 20)
-    refused = await ratelimit.charge(**charge | {"rate": "2/m"})
+    refused = await rate_counter.charge(**charge | {"rate": "2/m"})
     # Room for one comes when two have left.
     assert (refused.allowed, refused.remaining) == (False, 0)
     assert 20 < refused.reset <= 30
@@ -146,13 +146,13 @@ async def test_a_lower_limit_counts_what_was_let_through_under_the_higher(redis:
 
 async def test_nothing_is_left_in_redis_when_the_window_is_over(redis: Redis) -> None:
     charge = asked(rate="5/10s")
-    await ratelimit.charge(**charge)
+    await rate_counter.charge(**charge)
     assert 0 < redis.pttl(key(charge)) <= 10_001  # type: ignore[operator]
 
 
 async def test_a_hundred_at_once_are_charged_exactly() -> None:
     charge = asked(rate="30/d")
-    charges = await asyncio.gather(*(ratelimit.charge(**charge) for _ in range(100)))
+    charges = await asyncio.gather(*(rate_counter.charge(**charge) for _ in range(100)))
     assert sum(each.allowed for each in charges) == 30
     assert sorted(each.remaining for each in charges if each.allowed) == list(range(30))
 
@@ -161,30 +161,30 @@ async def test_a_hundred_at_once_are_charged_exactly() -> None:
 async def test_a_rate_that_is_none_counts_nothing_and_lets_nothing_through(redis: Redis, rate: str) -> None:
     charge = asked(rate=rate)
     with pytest.raises(LimitsUnavailable, match="ValueError"):
-        await ratelimit.charge(**charge)
+        await rate_counter.charge(**charge)
     assert redis.exists(key(charge)) == 0
 
 
 async def test_a_limit_of_none_lets_nothing_through() -> None:
-    assert await ratelimit.charge(**asked(rate="0/m")) == Charge(False, 0, 0, 60)
+    assert await rate_counter.charge(**asked(rate="0/m")) == Charge(False, 0, 0, 60)
 
 
 async def test_a_redis_that_forgot_the_script_is_sent_it_again(redis: Redis) -> None:
     charge = asked()
-    await ratelimit.charge(**charge)
+    await rate_counter.charge(**charge)
     redis.script_flush()
-    assert (await ratelimit.charge(**charge)).remaining == 1
+    assert (await rate_counter.charge(**charge)).remaining == 1
 
 
 async def test_a_redis_that_was_restarted_begins_at_zero_and_counts_at_once() -> None:
     services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-limit-")), durable=False, postgres=False)
     with services, override_settings(REDIS_URL=services.redis_url):
         charge = asked()
-        assert [(await ratelimit.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
+        assert [(await rate_counter.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
         assert services.valkey is not None
         services.valkey.stop()
         with pytest.raises(LimitsUnavailable):
-            await ratelimit.charge(**charge)
+            await rate_counter.charge(**charge)
         services.valkey.restart()
         # Three more in the same minute: what Redis kept in memory alone is lost with it.
-        assert [(await ratelimit.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
+        assert [(await rate_counter.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]

@@ -1,0 +1,55 @@
+"""The gate `approval`: does a human have to say yes first, and when one has, does that still count."""
+
+from tools.gates.interface import Approval, Candidate, Gate, GateContext, GateResult
+from tools.gates.refusals import ASK_ANEW
+from tools.interface import Tier
+
+
+class Approving(Gate):
+    """An Elevated call that no rule approves is held until a human decides.
+
+    A rule counts as one human: where several have to approve, no rule replaces them. A call that goes on needs enough
+    approvers who may still decide.
+    """
+
+    name = "approval"
+    code = "approval_denied"
+    passed = "No approval is needed"
+    refused = "It needs an approval"
+
+    def check(self, candidate: Candidate, context: GateContext) -> GateResult:
+        """Hold a new call that needs humans; count the approvals of one that goes on."""
+        if context.approval is not None:
+            return self._counted(candidate, context.approval)
+        tool, policy = candidate.known_tool, context.policy
+        if policy.tier(tool) is not Tier.ELEVATED:
+            return self.passes()
+        needed = policy.setting(tool).approvals_needed
+        maybe = ""
+        for rule in context.rules if needed == 1 else ():
+            if rule.denies or not rule.concerns(tool.name, context.caller.agent):
+                continue
+            if rule.uses_left is not None and context.used[rule.id] >= rule.uses_left:
+                continue
+            if candidate.arguments is None and rule.condition is not None:
+                maybe = f"; the rule {rule.name} may, by its arguments"
+            elif rule.matches(candidate.arguments, context.effort):
+                context.used[rule.id] += 1
+                return self.passes(log=f"approved by the rule {rule.name}", rule=rule.id)
+        raised = "" if tool.tier is Tier.ELEVATED else f"; it declares {tool.tier}"
+        who = "a human has" if needed == 1 else f"{needed} humans have"
+        return self.passes(holds=True, log=f"{tool.name} is elevated{raised}: {who} to approve it{maybe}")
+
+    def _counted(self, candidate: Candidate, approval: Approval) -> GateResult:
+        needed, counting = approval.approvals_needed, approval.counting
+        if counting >= needed:
+            return self.passes()
+        why = (
+            f"Somebody who approved this call of {candidate.name} may not decide about approvals any more, so it has "
+            f"{counting} of the {needed} {'approval' if needed == 1 else 'approvals'} that it needs."
+        )
+        return self.refuses(
+            model=f"{why} {ASK_ANEW}",
+            user=f"{why} The call did not run.",
+            log=f"{counting} of {needed} approvals count",
+        )

@@ -1,0 +1,212 @@
+"""What a gate is: its check, its refusal code and its label, what it is given, and what it answers."""
+
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, ClassVar, Protocol
+
+from audit.calls.recorder import Failure
+from tools.errors import ToolValidationError
+from tools.gates.policy import Policy
+from tools.interface import Tool
+from tools.schemas.effort import Effort
+
+
+class Occasion(Enum):
+    """When gates are asked; each gate names the occasions on which it is."""
+
+    NEW = auto()
+    """A new call, before it is recorded."""
+    RESUMED = auto()
+    """A call that humans approved, before it is queued."""
+    ACCESS = auto()
+    """A user's question whether they may call a tool: without arguments, and nothing is counted."""
+    LISTED = auto()
+    """Whether a model is offered the tool. Such a gate answers at once, without arguments."""
+    MIXED = auto()
+    """A managed call of a turn that also calls the client's own tools, in an order that nobody can answer."""
+
+
+ASKED = frozenset({Occasion.NEW, Occasion.RESUMED, Occasion.ACCESS})
+
+
+class RulesExhausted(Exception):
+    """A rule was used up, switched off or ran out after it had let a call through: evaluate again."""
+
+
+class Rule(Protocol):
+    """A rule of the tenant that decides calls in advance, as gates read it."""
+
+    @property
+    def id(self) -> str:
+        """As the decision records it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def condition(self) -> dict[str, Any] | None:
+        """A JSON Schema of the arguments that it is about; None: any."""
+        ...
+
+    @property
+    def uses_left(self) -> int | None:
+        """Calls that it may still approve; None: any number."""
+        ...
+
+    @property
+    def denies(self) -> bool:
+        """Whether it denies, instead of approving."""
+        ...
+
+    def concerns(self, tool_name: str, agent: str) -> bool:
+        """Whether it is about calls of the tool by the agent, whatever their arguments."""
+        ...
+
+    def matches(self, arguments: dict[str, Any], effort: Effort) -> bool | None:
+        """Whether it is about these arguments; None when that cannot be decided."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What the gates go by: the member's policy and the rules that concern them. Two that are equal decide alike."""
+
+    policy: Policy
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What humans approved, and until when it may be used; `counting`: how many of the approvers may decide now."""
+
+    tool_name: str
+    user_id: uuid.UUID
+    schema_hash: str
+    params_hash: str
+    usable_until: datetime
+    approvals_needed: int
+    counting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A suggested call before the gates: `problem` is why its raw arguments could not be parsed, if so.
+
+    `retries_left`: how often its caller may still correct the arguments; None: nobody counts. Without `arguments` the
+    question is what holds for any.
+    """
+
+    name: str
+    tool: Tool | None
+    arguments: Any
+    problem: ToolValidationError | None = None
+    retries_left: int | None = None
+
+    @property
+    def known_tool(self) -> Tool:
+        """The tool, for gates after the allowlist, which refuses unknown ones."""
+        assert self.tool is not None
+        return self.tool
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose limits a call is charged to, and the slug of the agent that calls; "" for a call without an agent.
+
+    With `charge` False the limits are only looked at; `charged`: this call has been counted before.
+    """
+
+    tenant_id: Any
+    user_id: Any
+    agent: str = ""
+    charge: bool = True
+    charged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GateContext:
+    """What every gate may go by, in one evaluation of one or more calls.
+
+    `approval` is set for a call that goes on. `effort` bounds the conditions of all rules together, and `used` counts
+    the calls that each rule has approved: a rule approves no more of them than it has uses.
+    """
+
+    policy: Policy
+    caller: Caller
+    rules: Sequence[Rule] = ()
+    approval: Approval | None = None
+    effort: Effort = field(default_factory=Effort)
+    used: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A gate's answer; a refusal has a code and words: `model` says what to do, `user` what happened, `log` why.
+
+    `holds`: yes, once a human has said so too. `rule`: the tenant's rule that the answer follows.
+    """
+
+    gate: str
+    ok: bool
+    code: str | None = None
+    model: str = ""
+    user: str = ""
+    log: str = ""
+    field: str | None = None
+    holds: bool = False
+    rule: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as `tool_calls.decision` keeps it."""
+        shown: dict[str, Any] = {"gate": self.gate, "ok": self.ok}
+        if not self.ok:
+            shown |= {"code": self.code, "model": self.model, "user": self.user}
+        more = {"holds": self.holds, "rule": self.rule, "log": self.log, "field": self.field}
+        return shown | {name: value for name, value in more.items() if value}
+
+    @property
+    def failure(self) -> Failure:
+        """The refusal as the call's recorded error."""
+        return Failure(self.code or "policy_denied", self.model, self.field, self.user)
+
+
+class Gate:
+    """One gate; a subclass in a file of its own sets the attributes and writes `check`.
+
+    `name` is what decisions record, `code` the error code of its refusals (`audit.models.ErrorCode`). `passed` and
+    `refused` are its labels for pages. `occasions` are when it is asked.
+    """
+
+    name: ClassVar[str]
+    code: ClassVar[str]
+    passed: ClassVar[str]
+    refused: ClassVar[str]
+    occasions: ClassVar[frozenset[Occasion]] = ASKED
+
+    def check(self, candidate: Candidate, context: GateContext) -> GateResult | Awaitable[GateResult]:
+        """Whether the call may go on. What cannot be decided is refused."""
+        raise NotImplementedError
+
+    def passes(self, *, log: str = "", holds: bool = False, rule: str | None = None) -> GateResult:
+        """Yes."""
+        return GateResult(self.name, True, log=log, holds=holds, rule=rule)
+
+    def refuses(
+        self,
+        *,
+        model: str,
+        user: str,
+        log: str,
+        code: str | None = None,
+        field: str | None = None,
+        rule: str | None = None,
+    ) -> GateResult:
+        """No, under the gate's own code unless another is given."""
+        return GateResult(self.name, False, code or self.code, model, user, log, field, rule=rule)
