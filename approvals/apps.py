@@ -10,6 +10,10 @@ class ApprovalsConfig(AppConfig):
     verbose_name = "Approvals"
 
     def ready(self) -> None:
-        """Let the ledger know how decisions are read, and make the types of its events known."""
+        """Let the ledger know how decisions are read, make its events known, and let calls without a chat meet it."""
         from approvals import events  # noqa: F401
         from approvals.requests import decision_queries  # noqa: F401
+        from approvals.requests.unit_of_work import CallPorts
+        from tools.invocation import ports
+
+        ports.connect(approvals=CallPorts())

@@ -17,8 +17,8 @@ class ApprovalRequest:
     tenant_id: uuid.UUID
     user_id: uuid.UUID
     call_id: uuid.UUID
-    run_id: uuid.UUID
-    conversation_id: uuid.UUID
+    run_id: uuid.UUID | None
+    conversation_id: uuid.UUID | None
     agent: str
     tool_name: str
     tier: str

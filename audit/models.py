@@ -22,6 +22,16 @@ class Status(models.TextChoices):
     ERROR = "error"
 
 
+class Origin(models.TextChoices):
+    """How a call came in; only a chat's has a conversation, a message, a run and a turn."""
+
+    CHAT = "chat"
+    API = "api"
+    MCP = "mcp"
+    SCHEDULE = "schedule"
+    NATIVE = "native"
+
+
 SEALED = models.Q(leaf_index__isnull=False)
 FINAL = frozenset({Status.SUCCESS, Status.ERROR})
 
@@ -44,7 +54,7 @@ class ErrorCode(models.TextChoices):
 
 
 class ToolCall(models.Model):
-    """One call that a model made of the gateway, whatever came of it.
+    """One call that was made of the gateway, by a model in a chat or without one, whatever came of it.
 
     Partitioned by range of its UUIDv7 `id`; nothing has a foreign key into it, and it outlives the
     conversation, run and message that it names.
@@ -53,10 +63,11 @@ class ToolCall(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    conversation_id = models.UUIDField()
-    message_id = models.UUIDField()
-    run_id = models.UUIDField()
-    turn = models.IntegerField(help_text="The run's turn that made the call, from 1.")
+    origin = models.TextField(choices=Origin.choices, default=Origin.CHAT, db_default=Origin.CHAT)
+    conversation_id = models.UUIDField(null=True)
+    message_id = models.UUIDField(null=True)
+    run_id = models.UUIDField(null=True, help_text="Empty for a call without a chat.")
+    turn = models.IntegerField(null=True, help_text="The run's turn that made the call, from 1.")
     position = models.IntegerField(help_text="The call's place among its turn's calls, from 0.")
     tool_name = models.TextField()
     tier = models.TextField(null=True, help_text="Empty when no such tool exists.")

@@ -173,7 +173,7 @@ def canonical(value):
 
 
 KINDS = ("proposed", "settled", "decided")
-FIELDS = ("call_id", "tool", "status", "params_hash", "output_hash", "decision", "resumed_decision", "side_effects")
+FIELDS = ("call_id", "tool", "origin", "status", "params_hash", "output_hash", "decision", "resumed_decision")
 THEIRS = {"call_id": "id", "tool": "tool_name", "latency_ms": "execution_time_ms"}
 SAID = ("user_id", "verdict", "reason", "via")
 HASHES = {"input": "params_hash", "approved_input": "approved_params_hash", "output": "output_hash"}
@@ -205,7 +205,7 @@ def check_receipt(receipt, vkeys):
     if (len(proposed), len(settled)) != (1, int(receipt["status"] in ("success", "error"))):
         raise Wrong("a call is proposed once, and settled once when it is final")
     whole = {**(settled or [{}])[0], **proposed[0]}
-    names = [name for name in (*FIELDS, "latency_ms") if THEIRS.get(name, name) in whole]
+    names = [name for name in (*FIELDS, "side_effects", "latency_ms") if THEIRS.get(name, name) in whole]
     for name in names:
         if canonical(receipt[name]) != canonical(whole[THEIRS.get(name, name)]):
             raise Wrong(f"{name} is not what was committed to")

@@ -10,6 +10,10 @@ class GatewayConfig(AppConfig):
     verbose_name = "Gateway"
 
     def ready(self) -> None:
-        """Make known the OpenAPI document's own words, how rules read agents, and the types of runs' events."""
+        """Make its words, events and queries known to those who need them, and wake who waits for a call."""
         from gateway.rest.framework import openapi  # noqa: F401
         from gateway.runs import agents, publisher  # noqa: F401
+        from gateway.runs.watching.wakeups import waits
+        from tools.invocation import ports
+
+        ports.connect(watch=lambda call_id: waits().for_run(call_id))

@@ -121,7 +121,8 @@ class NotificationTargetAdmin(ModelAdmin):
         """A secret that was made here, on a page of its own: a message would leave it in a cookie."""
         accepted: Accepted = request.accepted  # type: ignore[attr-defined]
         if not accepted.shown_once:
-            return super().response_add(request, obj, post_url_continue)
+            response: HttpResponse = super().response_add(request, obj, post_url_continue)
+            return response
         context = {
             **self.admin_site.each_context(request),
             "title": "The new target's secret",

@@ -82,15 +82,15 @@ class Setting:
 class ToolContext:
     """The handles that one call may use, and no others; a handle it may not use is None.
 
-    `seconds` is what is left of the call's time budget when it starts. `settings` are the values of the settings that
-    the tool declares, by name.
+    A call without a chat has no run and no conversation. `seconds` is what is left of the call's time budget when it
+    starts. `settings` are the values of the settings that the tool declares, by name.
     """
 
     call_id: uuid.UUID
     tenant_id: uuid.UUID
     user_id: uuid.UUID
-    run_id: uuid.UUID
-    conversation_id: uuid.UUID
+    run_id: uuid.UUID | None
+    conversation_id: uuid.UUID | None
     seconds: float
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     notes: "NoteStore | None" = None

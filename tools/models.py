@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models.functions import Now
@@ -126,3 +127,32 @@ class Task(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class IdempotencyKey(models.Model):
+    """An Idempotency-Key and what it began, a call or a run: unique for its user, whichever of the two it began.
+
+    `call_id` and `run_id` are both empty while a request is about to make its call, until `claimed_until`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, db_default=RandomUUID(), editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    key = models.TextField()
+    request_hash = models.BinaryField(help_text="Of the request's body; empty once its call was erased.")
+    call_id = models.UUIDField(null=True)
+    run_id = models.UUIDField(null=True)
+    claimed_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "idempotency_keys"
+        constraints = [models.UniqueConstraint(fields=["tenant", "user", "key"], name="idempotency_keys_once")]
+        indexes = [
+            models.Index(fields=["created_at"], name="idempotency_keys_age"),
+            models.Index(fields=["call_id"], name="idempotency_keys_call"),
+            models.Index(fields=["tenant", "run_id"], name="idempotency_keys_run"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

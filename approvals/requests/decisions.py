@@ -7,14 +7,14 @@
 
 Each locks the request, so of decisions that race one wins and the others are told; a decision, its row in
 `approval_decisions`, its ledger entry and the end of a refused call commit together. The run is told afterwards,
-and goes on in a worker; when it is not told, the sweeper finds it.
+and goes on in a worker; so does a call without a run. When they are not told, the sweeper finds them.
 """
 
 import asyncio
 import json
 import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -45,7 +45,7 @@ from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolValidationError
 from tools.invocation import wakeups
-from tools.invocation.dispatch import request_takeover
+from tools.invocation.dispatch import request_resumption, request_takeover
 from tools.registry import registry
 from tools.schemas import schema
 from tools.schemas.arguments import parse
@@ -68,7 +68,7 @@ _COLUMNS = rows.columns(ApprovalRequest)
 _REBIND = f"""
     UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s RETURNING {_COLUMNS}"""
 _END = f"""
-    UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s
+    UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s, used_at = %s
     WHERE id = %s AND status = 'pending' RETURNING {_COLUMNS}"""
 
 
@@ -206,13 +206,23 @@ async def _told(ended: ApprovalEvents) -> ApprovalRequest:
 async def _tell(ended: ApprovalEvents) -> None:
     request, told = ended.request, [events.publish(ended)]
     if request.status != "pending":
-        told += [wakeups.publish(request.run_id), request_takeover(request.tenant_id, request.user_id, request.run_id)]
+        told += _moved_on(request)
     telling = {asyncio.create_task(each) for each in told}
     _telling.update(telling)
     for task in telling:
         task.add_done_callback(_telling.discard)
     # Who decides does not wait for a broker that is away; the sweeper finds what was not told.
     await asyncio.wait(telling, timeout=TELLING_SECONDS)
+
+
+def _moved_on(request: ApprovalRequest) -> list[Coroutine[Any, Any, None]]:
+    """What lets the call of a decided request go on: its run; without one, its approval; what was refused has ended."""
+    if request.run_id is not None:
+        takeover = request_takeover(request.tenant_id, request.user_id, request.run_id)
+        return [wakeups.publish(request.run_id), takeover]
+    if request.status == "approved":
+        return [request_resumption(request.tenant_id, request.user_id, request.id)]
+    return [wakeups.publish(request.call_id)]
 
 
 async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[ApprovalRequest, Row]:
@@ -307,7 +317,9 @@ async def _end(
     usable_until: datetime | None = None,
     approved_by: list[uuid.UUID] | None = None,
 ) -> ApprovalEvents:
-    values = [status, moment, usable_until, approved_by, request.id]
+    # Where no run has to take note of it, only an approval is still to be used.
+    used_at = moment if request.run_id is None and status != "approved" else None
+    values = [status, moment, usable_until, approved_by, used_at, request.id]
     ended = await rows.one(connection, ApprovalRequest, _END, values)
     assert ended is not None
     return await events.write(connection, [ended], status)

@@ -2,7 +2,8 @@
 
     (new) → pending                         open       in the commit that writes the held calls
     pending → cancelled                     withdraw   when the run ends without waiting any longer
-    approved: used, once                    take       by the run's driver, as the call goes on or is refused
+    approved: used, once                    take       by the run's driver, as the call goes on or is refused; by
+                                                       `resumption.go_on`, where there is no run
     denied, expired, cancelled: used, once  note       by the run's driver, who has seen it
 
 What humans do to them is in `approvals.requests.decisions`.
@@ -36,6 +37,9 @@ _WITHDRAW = f"""
 _TAKE = f"""
     UPDATE approval_requests SET used_at = now()
     WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING {_COLUMNS}"""
+_TAKE_ALONE = f"""
+    UPDATE approval_requests SET used_at = now()
+    WHERE id = %s AND status = 'approved' AND used_at IS NULL AND run_id IS NULL RETURNING {_COLUMNS}"""
 _NOTE = """
     UPDATE approval_requests SET used_at = now()
     WHERE id = ANY(%s) AND status IN ('denied', 'expired', 'cancelled') AND used_at IS NULL"""
@@ -89,9 +93,12 @@ async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:
     return await events.write(connection, [each for each in withdrawn if each.status == "cancelled"], "cancelled")
 
 
-async def take(connection: Connection, request_id: uuid.UUID) -> ApprovalRequest | None:
-    """Use an approval, which can be done once: its row, or None when it was used or never given."""
-    return await rows.one(connection, ApprovalRequest, _TAKE, [request_id])
+async def take(connection: Connection, request_id: uuid.UUID, *, alone: bool = False) -> ApprovalRequest | None:
+    """Use an approval, which can be done once: its row, or None when it was used or never given.
+
+    `alone`: only the approval of a call without a run.
+    """
+    return await rows.one(connection, ApprovalRequest, _TAKE_ALONE if alone else _TAKE, [request_id])
 
 
 async def find(connection: Connection, request_ids: Collection[uuid.UUID]) -> list[ApprovalRequest]:

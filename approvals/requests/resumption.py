@@ -1,31 +1,56 @@
 """How a call that was approved goes on: through all the gates once more, bound to what was approved."""
 
+import uuid
 from dataclasses import replace
 from typing import Any
 
-from approvals.requests import repository, votes
+from approvals.requests import repository, rights, votes
+from approvals.requests.unit_of_work import NO_AGENT
 from approvals.rows import ApprovalRequest
-from audit.calls import recorder
-from tenants.scope.transactions import Connection
+from audit.calls import reading, recorder
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Approval, Caller, Rights
-from tools.invocation import evaluation
+from tools.invocation import evaluation, wakeups
+from tools.invocation.dispatch import dispatch
 
 Row = dict[str, Any]
 
 
-async def resume(connection: Connection, call: Row, rights: Rights, caller: Caller) -> bool:
-    """Use the approval of a waiting call: True when the call is queued now, False when a gate has refused it.
-
-    The answers stand in the call's `resumed_decision`; its limits are not charged twice.
-    """
+async def resume(connection: Connection, call: Row, known: Rights, caller: Caller) -> bool:
+    """Use the approval of a run's waiting call: True when the call is queued now, False when a gate has refused it."""
     request = await repository.take(connection, call["approval_id"])
     assert request is not None, "the approval is used in the transaction that moves its call on"
+    return await _passed_on(connection, call, request, known, caller)
+
+
+async def go_on(scope: TenantScope, request_id: uuid.UUID) -> None:
+    """Let an approved call without a run go on, in its user's scope; without effect when it has, or has a run."""
+    async with transaction(scope) as connection:
+        request = await repository.take(connection, request_id, alone=True)
+        if request is None:
+            return
+        call = await reading.one(connection, request.call_id, request.user_id)
+        assert call is not None, "a call stays as long as its request"
+        known = await rights.load(connection, request.user_id, NO_AGENT)
+        queued = await _passed_on(connection, call, request, known, Caller(*scope))
+    if queued:
+        await dispatch([(*scope, call["id"], call["tool_name"])])
+    await wakeups.publish(call["id"])
+
+
+async def _passed_on(
+    connection: Connection, call: Row, request: ApprovalRequest, known: Rights, caller: Caller
+) -> bool:
+    """Ask every gate once more, in the transaction that uses the approval.
+
+    The answers are in the call's `resumed_decision`; its limits are not charged twice.
+    """
     counting = await votes.may_decide(connection, request, await votes.approvers(connection, request))
     arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
     answers, refusal = await evaluation.again(
         call["tool_name"],
         arguments,
-        rights,
+        known,
         replace(caller, charged=True),
         _approval(request, len(counting)),
     )

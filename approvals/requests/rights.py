@@ -1,6 +1,7 @@
 """Reading a member's rights: the policy about tools, and the rules that decide in advance, in one query."""
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from approvals.rules import evaluation as rules
@@ -13,11 +14,11 @@ __all__ = ["LOAD", "Rights", "from_row", "load"]
 LOAD = f"SELECT {policy.COLUMNS}, {rules.COLUMN} FROM {policy.SOURCE}"
 
 
-def from_row(row: dict[str, Any] | None, agent: dict[str, Any]) -> Rights:
+def from_row(row: dict[str, Any] | None, agent: Mapping[str, Any]) -> Rights:
     """The rights out of a row of LOAD, under an agent's profile (`tools`, `max_tier`)."""
     return Rights(policy.from_row(row, agent["tools"], agent.get("max_tier") or ""), rules.from_row(row))
 
 
-async def load(connection: Connection, user_id: uuid.UUID, agent: dict[str, Any]) -> Rights:
+async def load(connection: Connection, user_id: uuid.UUID, agent: Mapping[str, Any]) -> Rights:
     """The rights as the database has them now, inside the tenant's walls."""
     return from_row(await (await connection.execute(LOAD.encode(), [user_id])).fetchone(), agent)

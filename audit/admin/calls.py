@@ -46,7 +46,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
         ("Error", {"fields": ["error_code", "error", "error_field"]}),
         ("Gates and approval", {"fields": ["gates", "approval", "gates_again"]}),
         ("Time", {"fields": ["created_at", "queued_at", "started_at", "finished_at", "times", "attempt", "fence"]}),
-        ("Place", {"fields": ["conversation_id", "run", "message_id", "turn", "position"]}),
+        ("Place", {"fields": ["origin", "conversation_id", "run", "message_id", "turn", "position"]}),
         ("Receipt", {"fields": ["params_hash", "approved_params_hash", "output_hash", "seal"]}),
     )
 
@@ -177,7 +177,9 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="run")
     def run(self, call: ToolCall) -> str:
-        """The run's id, and its timeline."""
+        """The run's id, and its timeline; nothing for a call without a chat."""
+        if call.run_id is None:
+            return "-"
         try:
             address = reverse("run-timeline", args=[call.run_id])
         except NoReverseMatch:

@@ -8,6 +8,7 @@ them and every proof over the entries stays valid. The payload's first field is 
     version 2   proposed: + approval_id; settled: + approved_params_hash, resumed_decision
     version 3   proposed: + time_limit_ms; settled: + the lease's last fence, its times, and what is kept of its
                 output; the kinds erased, dropped and read
+    version 4   proposed, erased: + origin; every call before it was a chat's
 """
 
 import hashlib
@@ -19,7 +20,11 @@ from typing import Any
 
 from audit.canonical import canonical, sha256_hex
 
-VERSION = 3
+VERSION = 4
+# From this version on, entries vouch for every column of a final call.
+COMPLETE = 3
+# The first version that says how a call came in.
+WITH_ORIGIN = 4
 Values = Mapping[str, Any]
 
 
@@ -42,6 +47,8 @@ def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:
         payload |= _texts(call, "approval_id")
     if version >= 3:
         payload |= _values(call, "time_limit_ms")
+    if version >= WITH_ORIGIN:
+        payload |= _values(call, "origin")
     return payload
 
 
@@ -74,7 +81,7 @@ def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
     return payload
 
 
-def erased(erasure: Values, call: Values) -> dict[str, Any]:
+def erased(erasure: Values, call: Values, version: int = VERSION) -> dict[str, Any]:
     """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went.
 
     The call is its row afterwards: its own key has gone, so this entry vouches for what has remained, also of the
@@ -88,23 +95,25 @@ def erased(erasure: Values, call: Values) -> dict[str, Any]:
         **{name: call[name] and moment(call[name]) for name in ("created_at", "queued_at", "started_at")},
         "finished_at": moment(call["finished_at"]),
     }
+    if version >= WITH_ORIGIN:
+        remains |= _values(call, "origin")
     remains["decisions"] = [
         _texts(each, "id", "request_id", "user_id")
         | _values(each, "verdict", "via", "counted")
         | {"created_at": moment(each["created_at"])}
         for each in call.get("decisions", ())
     ]
-    return _erasure(erasure, "erased") | {"call_id": str(call["id"]), "remains": remains}
+    return _erasure(erasure, "erased", version) | {"call_id": str(call["id"]), "remains": remains}
 
 
-def dropped(erasure: Values) -> dict[str, Any]:
+def dropped(erasure: Values, version: int = VERSION) -> dict[str, Any]:
     """The payload of "dropped": that the tenant's calls of a month, whose ids lie in [low, high), went as a whole."""
-    return _erasure(erasure, "dropped") | _texts(erasure, "low", "high") | _values(erasure, "calls")
+    return _erasure(erasure, "dropped", version) | _texts(erasure, "low", "high") | _values(erasure, "calls")
 
 
-def _erasure(erasure: Values, kind: str) -> dict[str, Any]:
+def _erasure(erasure: Values, kind: str, version: int) -> dict[str, Any]:
     return {
-        "version": VERSION,
+        "version": version,
         "kind": kind,
         **_texts(erasure, "id", "tenant_id", "actor_id", "subject_id"),
         **_values(erasure, "scope", "reason"),
@@ -112,10 +121,10 @@ def _erasure(erasure: Values, kind: str) -> dict[str, Any]:
     }
 
 
-def read(reading: Values) -> dict[str, Any]:
+def read(reading: Values, version: int = VERSION) -> dict[str, Any]:
     """The payload of "read": who read or exported other people's history, a row of `history_reads`."""
     return {
-        "version": VERSION,
+        "version": version,
         "kind": "read",
         **_texts(reading, "id", "tenant_id", "reader_id", "user_id", "call_id"),
         **_values(reading, "action", "via", "filters", "calls"),

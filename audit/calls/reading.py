@@ -17,6 +17,10 @@ _LOST = """
 _UNTAKEN = """
     SELECT id, tenant_id, user_id, tool_name FROM tool_calls
     WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
+_OF_USER = "SELECT * FROM tool_calls WHERE id = %s AND user_id = %s"
+_OPEN_ALONE = """
+    SELECT id FROM tool_calls WHERE tenant_id = %s AND user_id = %s AND run_id IS NULL
+        AND status NOT IN ('success', 'error') ORDER BY id"""
 # One that somebody holds locked is being worked on.
 _LOCK_LOST = """
     SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
@@ -26,6 +30,17 @@ _LOCK_LOST = """
 async def of_id(connection: Connection, call_id: uuid.UUID) -> Row | None:
     """A call's row."""
     return await (await connection.execute(_OF_ID, [call_id])).fetchone()
+
+
+async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) -> Row | None:
+    """A user's call, with every column; None when they have no such call."""
+    return await (await connection.execute(_OF_USER, [call_id, user_id])).fetchone()
+
+
+async def open_alone(connection: Connection, tenant_id: uuid.UUID, user_id: uuid.UUID) -> list[uuid.UUID]:
+    """The user's calls without a run that are not final."""
+    found = await connection.execute(_OPEN_ALONE, [tenant_id, user_id])
+    return [row["id"] for row in await found.fetchall()]
 
 
 async def lost(limit: int) -> list[Row]:

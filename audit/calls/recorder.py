@@ -118,14 +118,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the tenant a turn's calls belong."""
+    """Where in the tenant calls belong: a turn of a run; or, without a chat, nowhere but to their user."""
 
     tenant_id: uuid.UUID
     user_id: uuid.UUID
-    conversation_id: uuid.UUID
-    message_id: uuid.UUID
-    run_id: uuid.UUID
-    turn: int
+    conversation_id: uuid.UUID | None = None
+    message_id: uuid.UUID | None = None
+    run_id: uuid.UUID | None = None
+    turn: int | None = None
+    origin: str = "chat"
 
 
 _OF_CALL = tuple(name for name in NewCall.__slots__ if name != "refusal")
@@ -142,7 +143,7 @@ _INSERT_BOTH = f"""WITH call AS ({_INSERT_CALL} RETURNING id, tenant_id)
 async def propose(
     connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
 ) -> list[Row]:
-    """Write a turn's calls with their first ledger entries: refused ones final, those in `queued` queued.
+    """Write calls with their first ledger entries: refused ones final, those in `queued` queued.
 
     Returns their rows, as far as a call has any columns before it runs.
     """

@@ -12,12 +12,13 @@ from audit.checks import statements
 from audit.checks.findings import Finding, Summary
 from audit.checks.snapshots import Row, Snapshot
 from audit.log import leaves
+from audit.models import Origin
 
 # Without the arguments and, unless it was cut, the output: their hashes stand for them here.
 _CALLS = """
-    SELECT id, tenant_id, user_id, conversation_id, message_id, run_id, turn, position, tool_name, tier, params_hash,
-        decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code, error_message, error_field,
-        display, output_hash, side_effects, attempt, execution_time_ms, finished_at, approved_params_hash,
+    SELECT id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, position, tool_name, tier,
+        params_hash, decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code, error_message,
+        error_field, display, output_hash, side_effects, attempt, execution_time_ms, finished_at, approved_params_hash,
         resumed_decision, fence, output_bytes, queued_at, started_at, row_key,
         CASE WHEN output @> '{"truncated": true}' THEN output END AS output
     FROM tool_calls WHERE id = ANY(%s)"""
@@ -80,7 +81,7 @@ class Entries:
     def check(self, entry: Row, facts: Facts) -> Iterator[Finding]:
         """What is wrong with what an entry states."""
         kind, version = entry["kind"], entry["version"]
-        self._summary.old_versions += version < ledger.VERSION
+        self._summary.old_versions += version < ledger.COMPLETE
         if not 1 <= version <= ledger.VERSION or (version < 3 and kind not in statements.OF_CALL):
             yield of_entry(entry, "version", f"is of version {version}, which is not known", "version")
             return
@@ -94,6 +95,10 @@ class Entries:
                 return
             if call["tenant_id"] != entry["tenant_id"]:
                 yield of_entry(entry, "tenant", "is of another tenant than its call", "tenant_id")
+                return
+            if version < ledger.WITH_ORIGIN and kind == "proposed" and call["origin"] != Origin.CHAT:
+                how = "is of a version that knows of chats alone, and its call came in otherwise"
+                yield of_entry(entry, "origin", how, "origin")
                 return
         records = facts.about(entry)
         if kind in statements.OF_RECORD and not records:

@@ -81,11 +81,11 @@ def _payload(kind: str, version: int, call: Row, record: Row) -> dict[str, Any]:
         case "decided":
             return ledger.decided(record, version)
         case "erased":
-            return ledger.erased(record, call)
+            return ledger.erased(record, call, version)
         case "dropped":
-            return ledger.dropped(record)
+            return ledger.dropped(record, version)
         case "read":
-            return ledger.read(record)
+            return ledger.read(record, version)
     raise KeyError(kind)
 
 
@@ -99,9 +99,10 @@ def vouched(kind: str, version: int) -> tuple[str, ...]:
 def gaps(version: int) -> frozenset[str]:
     """The columns of a final call that its entries of a version do not vouch for.
 
-    Not counted: the key, which the commitments are made with, and the lease, which a final call has none of.
+    Not counted: the key, which the commitments are made with; the lease, which a final call has none of; and the
+    origin, which an entry that does not name it says is a chat.
     """
-    columns = {str(field.column) for field in ToolCall._meta.concrete_fields} - {"row_key", "lease_until"}
+    columns = {str(field.column) for field in ToolCall._meta.concrete_fields} - {"row_key", "lease_until", "origin"}
     return frozenset(columns - {*vouched("proposed", version), *vouched("settled", version)})
 
 

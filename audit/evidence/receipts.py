@@ -31,6 +31,7 @@ def of_call(call: ToolCall) -> Row:
         "call_id": call.id,
         "tool": call.tool_name,
         "status": call.status,
+        "origin": call.origin,
         "params_hash": call.params_hash,
         "output_hash": call.output_hash,
         "latency_ms": call.execution_time_ms,

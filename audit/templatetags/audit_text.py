@@ -8,7 +8,7 @@ from typing import Any
 
 from django import template
 
-from audit.models import ErrorCode, Status
+from audit.models import ErrorCode, Origin, Status
 
 register = template.Library()
 
@@ -38,6 +38,12 @@ ERROR_WORDS = {
         "Outcome unknown",
         "The worker was lost while the tool ran. It may or may not have taken effect, so it is not tried again.",
     ),
+}
+ORIGIN_WORDS: dict[str, str] = {
+    Origin.API: "Over the API, without a chat",
+    Origin.MCP: "By an MCP client",
+    Origin.SCHEDULE: "By a schedule",
+    Origin.NATIVE: "By Toolgate itself",
 }
 # Asks the package that has the gates, which this one does not know, for a gate's labels: what it found when it let a
 # call through and when it did not; None for a gate that is gone. `tools.apps` sets it.
@@ -90,6 +96,12 @@ def status_words(call: Any) -> str:
     if call.status == Status.ERROR and call.error_code in ERROR_WORDS:
         return ERROR_WORDS[call.error_code][0]
     return str(STATUS_WORDS.get(call.status, call.status))
+
+
+@register.filter
+def origin_words(origin: str) -> str:
+    """How a call without a chat came in, for people."""
+    return ORIGIN_WORDS.get(origin, visible(origin))
 
 
 @register.filter

@@ -97,7 +97,7 @@ async def act(principal: Principal, request: ClientRequest) -> None:
         elif votes.unseen(asked, seen) if yes else seen not in (None, asked.params_hash):
             raise await _unseen(principal, asked.id)
     settled = {asked.id for asked in found if await _done(principal, scope, asked, *request.approvals[asked.id.hex])}
-    awaited = {asked.run_id for asked in found if asked.user_id == scope.user_id}
+    awaited = {asked.run_id for asked in found if asked.user_id == scope.user_id and asked.run_id is not None}
     if request.previous is not None:
         awaited.add(uuid.UUID(request.previous))
     try:

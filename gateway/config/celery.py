@@ -54,4 +54,4 @@ app = Celery("toolgate", amqp=Messaging)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Beat sends tasks by name, and needs none of their code.
 if os.environ.get("TOOLGATE_PROCESS") != "beat":
-    app.autodiscover_tasks(["gateway", "notifications", "tools"])
+    app.autodiscover_tasks(["gateway", "approvals", "notifications", "tools"])

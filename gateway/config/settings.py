@@ -337,6 +337,7 @@ SPECTACULAR_SETTINGS = {
         "ToolCallOutcome": "gateway.rest.chat.run_serializers.OUTCOMES",
         "MessageRole": "gateway.models.Message.Author",
         "ToolCallStatus": "audit.models.Status",
+        "ToolCallOrigin": "audit.models.Origin",
         "ToolCallErrorCode": "audit.models.ErrorCode",
         "Gate": "gateway.rest.call_serializers.GATES",
         "Tier": "tools.interface.Tier",

@@ -12,7 +12,7 @@ from audit.history import access_pages, chart_pages, detail_pages, download_page
 from audit.history import pages as audit_pages
 from gateway.http import problems
 from gateway.operations import health, metrics
-from gateway.rest import tools
+from gateway.rest import tool_calls, tools
 from gateway.rest.approvals import requests, rules
 from gateway.rest.audit import erasures, history, ledger
 from gateway.rest.chat import conversations, views
@@ -36,6 +36,7 @@ api = [
     path("conversations/<uuid:id>/messages/", conversations.MessageListView.as_view()),
     path("tools/", tools.ToolListView.as_view()),
     path("tools/<str:name>/access", tools.ToolAccessView.as_view()),
+    path("tools/<str:name>/calls", tool_calls.ToolCallView.as_view()),
     path("tool-calls/", history.ToolCallListView.as_view()),
     path("tool-calls/<uuid:id>/", history.ToolCallDetailView.as_view(), name="tool-call"),
     path("tool-calls/<uuid:id>/receipt/", history.ReceiptView.as_view(), name="tool-call-receipt"),

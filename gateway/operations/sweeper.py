@@ -21,8 +21,8 @@ from gateway.runs.prompting import continuity
 from notifications import outbox
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
-from tools.invocation import wakeups
-from tools.invocation.dispatch import QueuedCall, dispatch, request_takeover
+from tools.invocation import idempotency, wakeups
+from tools.invocation.dispatch import QueuedCall, dispatch, request_resumption, request_takeover
 from tools.invocation.execution import MAX_ATTEMPTS
 from tools.registry import registry
 
@@ -39,7 +39,13 @@ _LOST_RUNS = """
 # A decision that its run has not taken note of by now; the run finds out for itself whether somebody drives it.
 _UNNOTED = """
     SELECT DISTINCT tenant_id, user_id, run_id FROM approval_requests
-    WHERE status <> 'pending' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' LIMIT %s"""
+    WHERE status <> 'pending' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' AND run_id IS NOT NULL
+    LIMIT %s"""
+# An approved call without a run that has not gone on by now.
+_UNUSED = """
+    SELECT tenant_id, user_id, id FROM approval_requests
+    WHERE status = 'approved' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' AND run_id IS NULL
+    ORDER BY decided_at LIMIT %s"""
 _OVERDUE = """
     SELECT id, tenant_id, user_id FROM approval_requests WHERE status = 'pending' AND expires_at < now()
     ORDER BY expires_at LIMIT %s"""
@@ -62,12 +68,15 @@ async def sweep() -> dict[str, int]:
     unnoted = await transactions.fetch(_UNNOTED, [BATCH], login="system")
     for row in (*driverless, *unnoted):
         await request_takeover(row["tenant_id"], row["user_id"], row["run_id"])
+    unused = await transactions.fetch(_UNUSED, [BATCH], login="system")
+    for row in unused:
+        await request_resumption(row["tenant_id"], row["user_id"], row["id"])
     found = {
         "lost_calls": len(lost),
         "untaken_calls": len(untaken),
         "driverless_runs": len(driverless),
         "overdue_approvals": len(overdue),
-        "unnoted_decisions": len(unnoted),
+        "unnoted_decisions": len(unnoted) + len(unused),
         "tenants_to_notify": await outbox.send_due(),
     }
     if any(found.values()):
@@ -87,7 +96,7 @@ async def _recover(row: dict[str, Any]) -> QueuedCall | None:
             await recorder.requeue(connection, call["id"], call["fence"])
             return call["tenant_id"], call["user_id"], call["id"], call["tool_name"]
         await recorder.settle(connection, call, _lost(call, repeatable))
-    await wakeups.publish(call["run_id"])
+    await wakeups.publish(call["run_id"] or call["id"])
     return None
 
 
@@ -104,9 +113,11 @@ def _lost(call: dict[str, Any], repeatable: bool) -> Outcome:
     return Outcome(failure=failure, display=message, execution_time_ms=elapsed)
 
 
-_FORGET_KEYS = """
+# In one statement, so that no key is ever half forgotten.
+_FORGET_KEYS = f"""WITH old AS (
     UPDATE runs SET idempotency_key = NULL
-    WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours' RETURNING id"""
+    WHERE idempotency_key IS NOT NULL AND created_at < now() - interval '24 hours' RETURNING id)
+    {idempotency.FORGET}"""
 _DROP_SESSIONS = "DELETE FROM django_session WHERE expire_date < now() RETURNING session_key"
 # Months of tool calls that always stand ready.
 MONTHS_AHEAD = 3

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
-from audit.models import ErrorCode, Status, ToolCall
+from audit.models import ErrorCode, Origin, Status, ToolCall
 from gateway.rest.framework.fields import Recorded
 from tools.gates import order
 from tools.interface import Tier
@@ -39,6 +39,27 @@ class Call(serializers.Serializer[Any]):
     execution_time_ms = serializers.IntegerField(allow_null=True)
     turn = serializers.IntegerField(help_text="The turn of the run that made the call, from 1.")
     approval_id = serializers.UUIDField(allow_null=True, help_text="The approval request that it waited for.")
+
+
+class CallRequest(serializers.Serializer[Any]):
+    """The arguments of a call without a chat, and how long to wait for it."""
+
+    arguments = serializers.DictField(help_text="As the tool's schema asks for them.")
+    wait = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=24 * 3600,
+        help_text="Seconds to wait for the call to be final. Without it: 30 while it runs, none for a human.",
+    )
+
+
+@extend_schema_serializer(component_name="ToolCallWithoutChat")
+class CallWithoutChat(Call):
+    """A tool call without a chat."""
+
+    turn = serializers.IntegerField(allow_null=True, help_text="Null: there is no run.")
+    origin = serializers.ChoiceField(choices=Origin.choices, help_text="How the call came in.")
 
 
 class GateAnswer(Recorded):
@@ -115,7 +136,7 @@ class ToolCallSerializer(serializers.ModelSerializer[ToolCall]):
         model = ToolCall
         fields = [
             "id", "tool", "tier", "input", "input_raw", "status", "output", "output_bytes", "display", "error",
-            "execution_time_ms", "turn", "position", "approval_id", "user_id", "username", "conversation_id",
+            "execution_time_ms", "origin", "turn", "position", "approval_id", "user_id", "username", "conversation_id",
             "message_id", "run_id", "attempt", "side_effects", "decision", "params_hash", "output_hash", "created_at",
             "started_at", "finished_at",
         ]  # fmt: skip

@@ -1,11 +1,9 @@
-"""A turn's calls on behalf of their run: judged and committed, sent when it is their turn, and waited for."""
+"""A turn's calls on behalf of their run: evaluated and committed, sent when it is their turn, and waited for."""
 
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Iterable
 
-from approvals.events import ApprovalEvents
 from audit.calls.recorder import NewCall, Place
 from gateway.providers.interface import Answer
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
@@ -13,70 +11,54 @@ from gateway.runs.prompting import continuity, messages
 from gateway.runs.rows import Run, TurnValues
 from gateway.runs.view import Row, TurnView, pending
 from tools.gates import order
-from tools.gates.interface import Gate, Occasion, Rights, RulesExhausted
-from tools.invocation import evaluation
+from tools.gates.interface import Occasion
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
+from tools.invocation.proposal import Proposal, Proposed, propose
 
 
 async def commit(
     execution: RunExecution, turn: TurnView, answer: Answer, values: TurnValues, *, refused: bool = False
 ) -> None:
-    """Judge the turn's calls by the rights that stand when they are committed, send the first ones, ask for others.
+    """Evaluate the turn's calls by the rights that hold when they are committed, send the first ones, ask for others.
 
     With `refused` none of them runs: they came in an order that cannot be answered.
     """
-    run = execution.view.run
-    place = Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number)
-    asked = ApprovalEvents([])
-    while True:
-        known = execution.known or await _rights(execution)
-        evaluated = await _evaluated(
-            execution, answer, known, order.gates(Occasion.MIXED) if refused else execution.ports.gates()
-        )
-        queued = next_batch((call.id, call.tool_name, bool(call.refusal or call.approval_id)) for call in evaluated)
-        held = [call for call in evaluated if call.approval_id]
-        try:
-            async with execution.ports.step(execution) as step:
-                execution.known = await step.rights()
-                if execution.known != known:
-                    # Somebody changed the rules while the model thought: judge again, by today's.
-                    continue
-                fresh = await step.commit_turn(values)
-                if fresh is None:
-                    raise RunLost
-                turn.calls = await step.propose(place, evaluated, frozenset(queued))
-                await step.use_rules(_rules_used(evaluated))
-                if held:
-                    context = messages.led_up_to(execution.shown, execution.view)
-                    asked = await step.ask_humans(
-                        place, held, known.policy, agent=execution.caller.agent, context=context
-                    )
-        except RulesExhausted:
-            execution.known = None
-            continue
-        break
-    turn.details = values.details
-    advance(execution.view, fresh)
-    await _dispatch(execution, turn, queued)
-    await execution.ports.publish(asked)
+    run, ports = execution.view.run, execution.ports
+    earlier = (call for each in execution.view.turns for call in each.calls)
+    fresh: Run | None = None
 
+    async def record(step: UnitOfWork, evaluated: list[NewCall]) -> None:
+        nonlocal fresh
+        fresh = await step.commit_turn(values)
+        if fresh is None:
+            raise RunLost
 
-async def _evaluated(execution: RunExecution, answer: Answer, known: Rights, gates: Iterable[Gate]) -> list[NewCall]:
-    earlier = (call for turn in execution.view.turns for call in turn.calls)
-    return await evaluation.evaluate(
-        [Suggestion(call.name, call.arguments) for call in answer.calls],
-        known,
-        execution.caller,
-        earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
-        most_seconds=execution.view.run.profile["tool_seconds"],
-        gates=gates,
-        new_id=execution.ports.new_id,
+    def committed(proposed: Proposed) -> None:
+        execution.known = proposed.rights
+        turn.calls = proposed.rows
+        turn.details = values.details
+        advance(execution.view, fresh)
+        execution.sent = execution.sent or bool(proposed.queued)
+
+    await propose(
+        Proposal(
+            suggestions=[Suggestion(call.name, call.arguments) for call in answer.calls],
+            place=Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number),
+            caller=execution.caller,
+            step=lambda: ports.step(execution),
+            gates=(lambda: order.gates(Occasion.MIXED)) if refused else ports.gates,
+            new_id=ports.new_id,
+            record=record,
+            committed=committed,
+            context=lambda: messages.led_up_to(execution.shown, execution.view),
+            dispatch=ports.dispatch,
+            publish=ports.publish,
+            earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
+            most_seconds=run.profile["tool_seconds"],
+        ),
+        execution.known,
     )
-
-
-def _rules_used(evaluated: list[NewCall]) -> list[str]:
-    return [answer["rule"] for call in evaluated for answer in call.decision if answer["ok"] and "rule" in answer]
 
 
 def at_rest(turn: TurnView) -> bool:
@@ -163,8 +145,3 @@ async def _dispatch(execution: RunExecution, turn: TurnView, ids: list[uuid.UUID
     await execution.ports.dispatch(
         [(*execution.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids]
     )
-
-
-async def _rights(execution: RunExecution) -> Rights:
-    async with execution.ports.step(execution) as step:
-        return await step.rights()

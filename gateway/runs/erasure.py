@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from approvals.requests import erasure as approvals
+from audit.calls import reading
 from audit.retention import erasure
 from audit.retention.erasure import Cause, Scope
 from gateway.runs.errors import ConversationBusy, InvalidRequest, NoSuchSubject, NotAnEraser, StillOpen
 from tenants.people.principal import Principal
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, transaction
+from tools.invocation import idempotency
 
 Row = dict[str, Any]
 
@@ -80,6 +82,7 @@ class Erased:
 async def copies(connection: Connection, tenant_id: uuid.UUID, call_ids: list[uuid.UUID]) -> None:
     """Erase what is said of calls elsewhere: with their approvals, and where a run ended in their words."""
     await approvals.erase(connection, tenant_id, call_ids)
+    await idempotency.erase(connection, call_ids)
     await connection.execute(_HUSH, {"tenant_id": tenant_id, "ids": call_ids})
 
 
@@ -123,7 +126,9 @@ async def erase(cause: Cause, user_id: uuid.UUID) -> Erased:
         async with transaction(tenant_scope) as connection:
             batch = await erasure.following(connection, cause)
             if batch.open:
-                raise StillOpen("This call is not final yet; wait for its end, or cancel its run.")
+                raise StillOpen(
+                    "This call is not final yet; wait for its end, cancel its run, or withdraw its approval request."
+                )
             done.note(await erasure.erase(connection, cause, batch.final, copies))
         return done
     whole = cause.scope == Scope.USER
@@ -174,4 +179,11 @@ async def _refuse_open(
         raise StillOpen(
             f"Runs of this user are still open: {', '.join(runs[:20])}{more}. Wait for their end; a run that waits for "
             "an approval ends once it is denied."
+        )
+    alone = await reading.open_alone(connection, cause.tenant_id, user_id) if conversation_ids is None else []
+    if alone:
+        more = f" and {len(alone) - 20} more" if len(alone) > 20 else ""
+        raise StillOpen(
+            f"Calls of this user are not final yet: {', '.join(map(str, alone[:20]))}{more}. Wait for their end; a "
+            "call that waits for an approval ends once it is denied or withdrawn."
         )

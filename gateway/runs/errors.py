@@ -20,6 +20,7 @@ Refused                     the answer's HTTP status, code and words
 """
 
 from tenants.errors import Refused
+from tools.invocation.errors import IdempotencyMismatch as IdempotencyMismatch
 
 
 class InvalidRequest(Refused):
@@ -144,16 +145,6 @@ class StillOpen(Refused):
 
     status = 409
     code = "still_open"
-
-
-class IdempotencyMismatch(Refused):
-    """The key was used with another body within the last 24 hours."""
-
-    status = 422
-    code = "idempotency_mismatch"
-
-    def __init__(self) -> None:
-        super().__init__("This Idempotency-Key was used with another request body. Use a new key for a new request.")
 
 
 class Unavailable(Refused):

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from approvals.events import ApprovalEvents
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.recorder import Failure
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
 from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import Row, RunView, TurnView
 from tenants.scope.transactions import TenantScope
 from tools.gates.interface import Caller, Gate, Rights
-from tools.gates.policy import Policy
+from tools.invocation import ports
 from tools.invocation.dispatch import QueuedCall
 
 
@@ -48,12 +48,11 @@ class Asked:
         return self.options
 
 
-class UnitOfWork(Protocol):
-    """What the loop reads and writes of its run within one transaction; None for a run that is not ours any more."""
+class UnitOfWork(ports.UnitOfWork, Protocol):
+    """What the loop reads and writes of its run within one transaction, beside what every call needs.
 
-    async def rights(self) -> Rights:
-        """The user's rights as they are now."""
-        ...
+    None for a run that is not ours any more.
+    """
 
     async def calls(self, turn: TurnView) -> list[Row]:
         """The turn's calls as they are now, each with the state of its approval request."""
@@ -73,20 +72,6 @@ class UnitOfWork(Protocol):
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Let the run wait for humans, its client being told `notice`; the run's new row."""
-        ...
-
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
-        """Write a turn's calls; their rows."""
-        ...
-
-    async def use_rules(self, rule_ids: Iterable[str]) -> None:
-        """Count the uses of rules that let calls through; raises RulesExhausted."""
-        ...
-
-    async def ask_humans(
-        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-    ) -> ApprovalEvents:
-        """Write the requests that held calls wait for."""
         ...
 
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:

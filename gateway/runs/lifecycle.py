@@ -30,7 +30,7 @@ from gateway.runs.watching.wakeups import POLL_SECONDS, waits
 from notifications import outbox
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope, transaction
-from tools.invocation import wakeups
+from tools.invocation import idempotency, wakeups
 from tools.invocation.dispatch import request_takeover
 from tools.invocation.leases import Leases
 
@@ -73,6 +73,9 @@ async def _earlier(scope: TenantScope, request: ChatRequest, taken: psycopg.erro
             return await look(scope, run.id)
     if taken.diag.constraint_name == "runs_one_open":
         raise ConversationBusy
+    if taken.diag.constraint_name == idempotency.CONSTRAINT:
+        # It began a call without a chat.
+        raise IdempotencyMismatch
     raise taken
 
 

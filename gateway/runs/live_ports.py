@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, asynccontextmanager
 
 from approvals import events
 from approvals.events import ApprovalEvents
-from approvals.requests import repository, resumption, rights
-from approvals.rules import evaluation
+from approvals.requests import repository, resumption
+from approvals.requests.unit_of_work import CallUnitOfWork
 from audit.calls import recorder
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.recorder import Failure
 from audit.identifiers import uuid7
 from gateway.providers.interface import Provider
 from gateway.runs import loop
@@ -24,17 +24,16 @@ from notifications import outbox
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Gate, Rights
-from tools.gates.policy import Policy
 from tools.invocation import dispatch
 from tools.invocation.dispatch import QueuedCall
 
 
-class LiveUnitOfWork:
+class LiveUnitOfWork(CallUnitOfWork):
     """One transaction about a run; see `gateway.runs.execution.UnitOfWork`."""
 
     def __init__(self, execution: RunExecution, connection: Connection):
+        super().__init__(connection, execution.scope.user_id, execution.view.run.profile)
         self._execution = execution
-        self._connection = connection
         self.notified: set[uuid.UUID] = set()
 
     def _new(self, published: records.Published | None) -> Run | None:
@@ -45,69 +44,51 @@ class LiveUnitOfWork:
             self.notified.add(self._execution.scope.tenant_id)
         return published.run
 
-    async def rights(self) -> Rights:
-        """As memberships, settings, grants and rules say."""
-        return await rights.load(self._connection, self._execution.scope.user_id, self._execution.view.run.profile)
-
     async def calls(self, turn: TurnView) -> list[Row]:
         """Out of `tool_calls` and `approval_requests`."""
-        return await records.calls(self._connection, self._execution.view.id, turn.number)
+        return await records.calls(self.connection, self._execution.view.id, turn.number)
 
     async def commit_turn(self, values: TurnValues) -> Run | None:
         """Under the driver's fence."""
-        return await records.commit_turn(self._connection, self._execution.view.run, values)
+        return await records.commit_turn(self.connection, self._execution.view.run, values)
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
-        run = self._new(await records.commit_last_turn(self._connection, self._execution.view.run, values, end))
+        run = self._new(await records.commit_last_turn(self.connection, self._execution.view.run, values, end))
         if run is not None and end.incomplete_reason != "time":
-            await continuity.remember(self._connection, self._execution, turn)
+            await continuity.remember(self.connection, self._execution, turn)
         return run
 
     async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
-        run = self._new(await records.finish(self._connection, self._execution.view.run, end))
+        run = self._new(await records.finish(self.connection, self._execution.view.run, end))
         if run is not None and self._execution.view.turns and end.status == "incomplete":
-            await continuity.remember(self._connection, self._execution, self._execution.view.turns[-1])
+            await continuity.remember(self.connection, self._execution, self._execution.view.turns[-1])
         return run
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by the notice."""
-        run = self._new(await records.suspend(self._connection, self._execution.view.run, turn.number))
+        run = self._new(await records.suspend(self.connection, self._execution.view.run, turn.number))
         if run is not None:
-            await continuity.remember(self._connection, self._execution, turn, notice)
+            await continuity.remember(self.connection, self._execution, turn, notice)
         return run
-
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
-        """With their first ledger entries."""
-        return await recorder.propose(self._connection, place, evaluated, queued)
-
-    async def use_rules(self, rule_ids: Iterable[str]) -> None:
-        """In the commit that lets the calls through."""
-        await evaluation.use(self._connection, rule_ids)
-
-    async def ask_humans(
-        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
-    ) -> ApprovalEvents:
-        """In the commit that writes the held calls."""
-        return await repository.open(self._connection, place, held, policy, agent=agent, context=context)
 
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
         """Those that still wait for their turn."""
-        return await recorder.enqueue(self._connection, call_ids)
+        return await recorder.enqueue(self.connection, call_ids)
 
     async def resume(self, call: Row, known: Rights) -> bool:
         """Through every gate once more."""
-        return await resumption.resume(self._connection, call, known, self._execution.caller)
+        return await resumption.resume(self.connection, call, known, self._execution.caller)
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """So that the sweeper does not ask for the run again."""
-        await repository.note(self._connection, request_ids)
+        await repository.note(self.connection, request_ids)
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """With the ledger entries of the calls that end here."""
-        withdrawn = await repository.withdraw(self._connection, self._execution.view.id)
-        await recorder.withdraw(self._connection, self._execution.view.id, failure)
+        withdrawn = await repository.withdraw(self.connection, self._execution.view.id)
+        await recorder.withdraw(self.connection, self._execution.view.id, failure)
         return withdrawn
 
 

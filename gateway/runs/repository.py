@@ -21,6 +21,7 @@ from gateway.runs.publisher import NOTIFIED, NOTIFY
 from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunEnd, Turn, TurnValues
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope
+from tools.invocation import idempotency
 
 Row = dict[str, Any]
 _OF_RUN = rows.columns(Run)
@@ -34,7 +35,7 @@ _BEGIN_CONVERSATION = """conversation AS (
         VALUES (%(conversation_id)s, %(tenant_id)s, %(user_id)s, %(title)s))"""
 _GO_ON_CONVERSATION = """conversation AS (
         UPDATE conversations SET updated_at = now() WHERE id = %(conversation_id)s)"""
-_BEGIN = """WITH {conversation}, run AS (
+_BEGIN = """WITH {conversation}, {idempotency}, run AS (
         INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, surface,
             status, lease_until, resumed_at, idempotency_key, request_hash)
         VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(conversation_id)s, %(message_id)s, %(agent_id)s, %(profile)s,
@@ -119,8 +120,8 @@ class TakenOver:
 async def begin(connection: Connection, new: NewRun, *, new_conversation: bool) -> None:
     """Write the user's message and its run, in progress; raises UniqueViolation on a second open run or a used key."""
     conversation = _BEGIN_CONVERSATION if new_conversation else _GO_ON_CONVERSATION
-    values = rows.values(new) | {"profile": Jsonb(new.profile)}
-    await connection.execute(_BEGIN.format(conversation=conversation).encode(), values)
+    query = _BEGIN.format(conversation=conversation, idempotency=idempotency.BIND_RUN)
+    await connection.execute(query.encode(), rows.values(new) | {"profile": Jsonb(new.profile)})
 
 
 async def keep_request(connection: Connection, new: NewRun, request: str) -> None:

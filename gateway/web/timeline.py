@@ -230,6 +230,7 @@ def _of_call(call: ToolCall, decided: datetime | None, now: datetime) -> Line:
     stretches = [Stretch(kind, start, stop) for (kind, start), stop in zip(marks, stops, strict=True) if stop > start]
     # The clocks of the processes that wrote them differ by little.
     kept = [each for each in stretches if each.milliseconds or each.kind == "ran"]
+    assert call.turn is not None, "a run's call has a turn"
     return Line(call.turn, kept, call, is_open=call.status not in FINAL)
 
 

@@ -62,6 +62,9 @@ def one(connection: Connection, rng: random.Random, query: str, *values: Any) ->
 
 def other(rng: random.Random, column: str, value: Any) -> Any:
     """Another value for a column."""
+    if column == "origin":
+        # No other than these are taken.
+        return rng.choice([origin for origin in ("api", "mcp", "schedule", "native") if origin != value])
     if isinstance(value, uuid.UUID):
         return uuid.UUID(int=value.int ^ 1 << rng.randrange(60))
     if isinstance(value, bool):
@@ -280,7 +283,7 @@ def change_entry(connection: Connection, rng: random.Random, number: int) -> Tar
     if column == "kind":
         value = rng.choice([kind for kind in KINDS if kind != entry["kind"]])
     if column == "version":
-        value = rng.choice([version for version in (0, 1, 2, 3, 4) if version != entry["version"]])
+        value = rng.choice([version for version in (0, 1, 2, 3, 4, 5) if version != entry["version"]])
     if column == "seq":
         value = 10**9 + number
     if column in ("leaf_index", "tenant_index"):

@@ -43,8 +43,9 @@ def test_a_log_that_nobody_touched_is_intact(log: RunPorts) -> None:
     assert summary.checkpoints == 2 * len(log.lines())
 
 
-def test_entries_of_version_3_vouch_for_every_column_of_a_call() -> None:
-    assert statements.gaps(3) == frozenset()
+def test_entries_since_version_3_vouch_for_every_column_of_a_call() -> None:
+    assert statements.gaps(3) == statements.gaps(4) == frozenset()
+    assert "origin" in statements.vouched("proposed", 4) and "origin" not in statements.vouched("proposed", 3)
     assert statements.gaps(2) == {"time_limit_ms", "fence", "output_bytes", "queued_at", "started_at"}
     approval = {"approval_id", "approved_params_hash", "approved_input", "resumed_decision"}
     assert statements.gaps(1) == statements.gaps(2) | approval

@@ -16,7 +16,7 @@ TENANTLESS = {
     "auth_group", "auth_group_permissions", "auth_permission", "django_admin_log", "django_content_type",
     "django_migrations", "django_session", "users_groups", "users_user_permissions",
 }  # fmt: skip
-PERSONAL = {"notes", "tasks", "conversations", "messages", "turns", "run_requests", "continuations"}
+PERSONAL = {"notes", "tasks", "conversations", "messages", "turns", "run_requests", "continuations", "idempotency_keys"}
 TABLES = """
     SELECT c.oid, c.relname AS name, c.relrowsecurity AS walled, c.relforcerowsecurity AS forced,
         c.relispartition AS part, pg_get_userbyid(c.relowner) AS owner,
@@ -132,7 +132,7 @@ def test_the_system_role_reads_no_content() -> None:
     # Of continuations it sees how old they are, to drop them.
     [row] = rows("SELECT has_column_privilege('toolgate_system', 'continuations', 'digest', 'SELECT') AS may")
     assert not row["may"]
-    for table in (*PERSONAL - {"continuations"}, "users", "api_keys", "memberships"):
+    for table in (*PERSONAL - {"continuations", "idempotency_keys"}, "users", "api_keys", "memberships"):
         assert not _may("toolgate_system", table, "SELECT"), table
 
 

@@ -1,4 +1,4 @@
-"""Hands queued calls, and runs that may go on, to the workers. A message that is lost costs seconds: the sweeper sends
+"""Hands queued calls, and what may go on, to the workers. A message that is lost costs seconds: the sweeper sends
 it again."""
 
 import logging
@@ -32,7 +32,17 @@ def _task(tool_name: str) -> str:
 
 async def request_takeover(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
     """Ask a worker to take a run over; it finds out for itself whether there is anything to do."""
+    await _request("gateway.take_over", tenant_id, user_id, run_id)
+
+
+async def request_resumption(tenant_id: uuid.UUID, user_id: uuid.UUID, request_id: uuid.UUID) -> None:
+    """Ask a worker to let an approved call without a run go on; it finds out for itself whether it has."""
+    await _request("approvals.go_on", tenant_id, user_id, request_id)
+
+
+async def _request(task: str, *ids: uuid.UUID) -> None:
     try:
-        await messages.send([("gateway.take_over", [str(tenant_id), str(user_id), str(run_id)])])
+        await messages.send([(task, [str(each) for each in ids])])
     except (RedisError, OSError, TimeoutError) as away:
-        log.warning("take-over left to the sweeper", extra={"run_id": str(run_id), "why": type(away).__name__})
+        extra = {"task": task, "id": str(ids[-1]), "why": type(away).__name__}
+        log.warning("task left to the sweeper", extra=extra)

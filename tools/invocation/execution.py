@@ -56,7 +56,7 @@ async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) 
             deadline = deadline or time.monotonic() + call["time_limit_ms"] / 1000
             again = await _attempt(scope, call, deadline)
         if not again:
-            await wakeups.publish(call["run_id"])
+            await wakeups.publish(call["run_id"] or call["id"])
             return
         await asyncio.sleep(BACK_OFF * 2 ** (call["attempt"] - 1) * random.uniform(0.5, 1))
 
@@ -69,7 +69,7 @@ async def _claim(scope: TenantScope, call_id: uuid.UUID) -> Row | None:
             if tool is not None and not tool.transactional:
                 call = await recorder.start(connection, call)
     if call is not None and tool is not None and not tool.transactional:
-        await wakeups.publish(call["run_id"])
+        await wakeups.publish(call["run_id"] or call["id"])
     return call
 
 

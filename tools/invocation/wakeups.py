@@ -17,7 +17,7 @@ _BACK_OFF = 0.5
 
 
 async def publish(run_id: uuid.UUID) -> None:
-    """Say that something about the run changed; Redis being away is nobody's error."""
+    """Say that a run, or a call without a run, changed; Redis being away is nobody's error."""
     try:
         await redis.client().publish(CHANNEL, run_id.bytes)
     except (RedisError, OSError, TimeoutError) as away:

@@ -39,7 +39,7 @@ def handle(options: dict[str, Any]) -> int:
         Snapshot.of(connection) as snapshot,
     ):
         try:
-            export = Export.of(snapshot, tenant, options["since"], options["until"])
+            export = Export.of(snapshot, dict(tenant), options["since"], options["until"])
         except NothingSealed:
             raise CommandError("nothing is sealed yet: is the worker running?") from None
         record(export, reader_id=None, via="command")

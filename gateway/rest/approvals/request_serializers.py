@@ -73,8 +73,8 @@ class Approval(serializers.Serializer[Any]):
     )
     user = Someone()
     agent = serializers.CharField(allow_blank=True)
-    run_id = serializers.UUIDField()
-    conversation_id = serializers.UUIDField()
+    run_id = serializers.UUIDField(allow_null=True, help_text="Null for a call without a chat.")
+    conversation_id = serializers.UUIDField(allow_null=True)
     tool_call_id = serializers.UUIDField()
     context = Said(many=True)  # type: ignore[assignment]
     approvals_needed = serializers.IntegerField()

@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from approvals.models import ApprovalDecision
-from audit.models import LedgerEntry, Status
+from audit.models import LedgerEntry, Origin, Status
 from gateway.rest.approvals.request_serializers import VIA
 from gateway.rest.call_serializers import GateAnswer, SideEffect
 
@@ -89,6 +89,7 @@ class Receipt(serializers.Serializer[Any]):
 
     call_id = serializers.UUIDField()
     tool = serializers.CharField()
+    origin = serializers.ChoiceField(choices=Origin.choices, help_text="How the call came in.")
     status = serializers.ChoiceField(choices=Status.choices)
     params_hash = serializers.CharField(allow_null=True)
     output_hash = serializers.CharField(allow_null=True)

@@ -37,9 +37,7 @@ def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
     if len(body) > MAX_BODY_BYTES:
         raise too_large()
     given = bodies.json_object(body, InvalidRequest)
-    key = headers.get("idempotency-key")
-    if key is not None and not (0 < len(key) <= MAX_KEY_CHARACTERS and key.isprintable() and key.isascii()):
-        raise InvalidRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
+    key = idempotency_key(headers.get("idempotency-key"))
     stream = _typed(given, "stream", bool) or EVENT_STREAM in headers.get("accept", "")
     request = ChatRequest(
         content=_content(given),
@@ -50,7 +48,14 @@ def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
         idempotency_key=key,
         request_hash=_hash(given) if key is not None else None,
     )
-    return ParsedChat(request, _wait(given))
+    return ParsedChat(request, wait(given))
+
+
+def idempotency_key(given: str | None) -> str | None:
+    """The header Idempotency-Key as it can be kept; None without one. Raises InvalidRequest."""
+    if given is not None and not (0 < len(given) <= MAX_KEY_CHARACTERS and given.isprintable() and given.isascii()):
+        raise InvalidRequest(f"Idempotency-Key must be 1 to {MAX_KEY_CHARACTERS} printable ASCII characters.")
+    return given
 
 
 def too_large() -> ContentTooLarge:
@@ -98,7 +103,8 @@ def _uuid(given: dict[str, Any], name: str) -> uuid.UUID | None:
         raise InvalidRequest(f"{name} must be a UUID.", name) from None
 
 
-def _wait(given: dict[str, Any]) -> float:
+def wait(given: dict[str, Any]) -> float:
+    """How long to wait, in seconds; 0 where nothing is said. Raises InvalidRequest."""
     value = given.get("wait", 0)
     if value is None:
         return 0

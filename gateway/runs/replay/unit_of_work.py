@@ -84,6 +84,7 @@ class ReplayUnitOfWork:
 
     async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
+        assert place.turn is not None, "a run's calls have a turn"
         for recorded, call in zip(self._state.recording.of_turn(place.turn), evaluated, strict=True):
             where = name_of(recorded)
             for name in ("position", "tool_name", "input", "input_raw", "params_hash", "approval_id"):

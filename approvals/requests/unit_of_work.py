@@ -1,0 +1,63 @@
+"""One transaction in which calls are recorded, with what rules and humans have to do with them.
+
+See `tools.invocation.ports`: a turn's calls and a call without a chat are recorded by it alike.
+"""
+
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from approvals import events
+from approvals.events import ApprovalEvents
+from approvals.requests import repository, rights
+from approvals.rules import evaluation
+from audit.calls import recorder
+from audit.calls.recorder import NewCall, Place, Row
+from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.gates.interface import Rights
+from tools.gates.policy import Policy
+
+# The limits of a call without an agent: whatever its user may.
+NO_AGENT: Mapping[str, Any] = {"tools": "all", "max_tier": ""}
+
+
+class CallUnitOfWork:
+    """See `tools.invocation.ports.UnitOfWork`; `agent` is the profile (`tools`, `max_tier`) that limits the user."""
+
+    def __init__(self, connection: Connection, user_id: uuid.UUID, agent: Mapping[str, Any] = NO_AGENT):
+        self.connection = connection
+        self._user_id = user_id
+        self._agent = agent
+
+    async def rights(self) -> Rights:
+        """As memberships, settings, grants and rules say."""
+        return await rights.load(self.connection, self._user_id, self._agent)
+
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+        """With their first ledger entries."""
+        return await recorder.propose(self.connection, place, evaluated, queued)
+
+    async def use_rules(self, rule_ids: Iterable[str]) -> None:
+        """In the commit that lets the calls through."""
+        await evaluation.use(self.connection, rule_ids)
+
+    async def ask_humans(
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+    ) -> ApprovalEvents:
+        """In the commit that writes the held calls."""
+        return await repository.open(self.connection, place, held, policy, agent=agent, context=context)
+
+
+class CallPorts:
+    """See `tools.invocation.ports.Approvals`."""
+
+    @asynccontextmanager
+    async def step(self, scope: TenantScope) -> AsyncIterator[CallUnitOfWork]:
+        """Commits at the end, rolls back on any exception."""
+        async with transaction(scope) as connection:
+            yield CallUnitOfWork(connection, scope.user_id)
+
+    async def publish(self, asked: ApprovalEvents) -> None:
+        """To sockets, mails and webhooks."""
+        await events.publish(asked)

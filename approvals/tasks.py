@@ -1,0 +1,14 @@
+"""What a worker is asked to do with approvals: messages carry ids and nothing else."""
+
+import uuid
+
+from approvals.requests import resumption
+from tenants.scope.transactions import TenantScope
+from tools.invocation import background
+from tools.invocation.background import Lane
+
+
+@background.task("approvals.go_on", Lane.RUNS)
+async def go_on(tenant_id: str, user_id: str, request_id: str) -> None:
+    """Let an approved call without a run go on."""
+    await resumption.go_on(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(request_id))

@@ -1,0 +1,111 @@
+"""From suggested calls to recorded ones, in one commit: the way of every call, a turn's or a single one.
+
+evaluate, then in one transaction: are the rights still those, record, count the rules' uses, ask humans. After the
+commit what may run is sent to the workers, and humans are told. If rights or rules changed meanwhile, nothing is
+recorded, and the calls are evaluated again.
+"""
+
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from audit.calls.recorder import NewCall, Place, Row
+from tools.gates.interface import Caller, Gate, Rights, RulesExhausted
+from tools.invocation import evaluation
+from tools.invocation.dispatch import QueuedCall
+from tools.invocation.evaluation import Suggestion
+from tools.invocation.ordering import next_batch
+from tools.invocation.ports import UnitOfWork
+
+Step = TypeVar("Step", bound=UnitOfWork)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """Calls as they were recorded: their rows in order, the ids of those that are queued, and by which rights."""
+
+    rows: list[Row]
+    queued: frozenset[uuid.UUID]
+    rights: Rights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal(Generic[Step]):
+    """Calls that somebody suggests, and what comes with them.
+
+    `step` opens a transaction, `gates` are asked, and `new_id` names calls. `record` writes what else belongs into the
+    commit, and may raise to leave everything out; `committed` hears of the commit before anything is sent. `context` is
+    what approvers are shown. `earlier_failures` and `most_seconds` are as in `evaluation.evaluate`.
+    """
+
+    suggestions: Sequence[Suggestion]
+    place: Place
+    caller: Caller
+    step: Callable[[], AbstractAsyncContextManager[Step]]
+    gates: Callable[[], Iterable[Gate]]
+    new_id: Callable[[], uuid.UUID]
+    record: Callable[[Step, list[NewCall]], Awaitable[None]]
+    committed: Callable[[Proposed], None]
+    context: Callable[[], list[Row]]
+    dispatch: Callable[[Sequence[QueuedCall]], Awaitable[None]]
+    publish: Callable[[Any], Awaitable[None]]
+    earlier_failures: Mapping[str, int] | None
+    most_seconds: float
+
+
+async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Proposed:
+    """Evaluate and record the calls, by the rights that hold when they are recorded, and send what may run.
+
+    `rights` are those that were read last, if any; they are compared with today's in the transaction that records.
+    """
+    place, caller = proposal.place, proposal.caller
+    while True:
+        if rights is None:
+            async with proposal.step() as step:
+                rights = await step.rights()
+        evaluated = await evaluation.evaluate(
+            proposal.suggestions,
+            rights,
+            caller,
+            earlier_failures=proposal.earlier_failures,
+            most_seconds=proposal.most_seconds,
+            gates=proposal.gates(),
+            new_id=proposal.new_id,
+        )
+        queued = frozenset(next_batch((call.id, call.tool_name, _ended_or_held(call)) for call in evaluated))
+        held = [call for call in evaluated if call.approval_id]
+        asked: Any = None
+        try:
+            async with proposal.step() as step:
+                now = await step.rights()
+                if now != rights:
+                    # Somebody changed them meanwhile: evaluate again, by today's.
+                    rights = now
+                    continue
+                await proposal.record(step, evaluated)
+                rows = await step.propose(place, evaluated, queued)
+                await step.use_rules(_rules_used(evaluated))
+                if held:
+                    context = proposal.context()
+                    asked = await step.ask_humans(place, held, rights.policy, agent=caller.agent, context=context)
+        except RulesExhausted:
+            rights = None
+            continue
+        break
+    proposed = Proposed(rows, queued, rights)
+    proposal.committed(proposed)
+    sent = [(place.tenant_id, place.user_id, row["id"], row["tool_name"]) for row in rows if row["id"] in queued]
+    await proposal.dispatch(sent)
+    if asked is not None:
+        await proposal.publish(asked)
+    return proposed
+
+
+def _ended_or_held(call: NewCall) -> bool:
+    return bool(call.refusal or call.approval_id)
+
+
+def _rules_used(evaluated: list[NewCall]) -> list[str]:
+    return [answer["rule"] for call in evaluated for answer in call.decision if answer["ok"] and "rule" in answer]
