@@ -16,9 +16,10 @@ NUMBERS = ("turn", "position", "attempt", "execution_time_ms", "output_bytes")
 # The order is that of both files.
 COLUMNS = (
     *("id", "created_at", "person", "tool", "outcome", "status", "error_code", "error_message", "error_field"),
-    *("display", "arguments", "approved_arguments", "output", "side_effects", "tier", "conversation_id", "run_id"),
-    *("turn", "position", "attempt", "approval_id", "queued_at", "started_at", "finished_at", "execution_time_ms"),
-    *("output_bytes", "params_hash", "approved_params_hash", "output_hash", "decision", "resumed_decision", "erased"),
+    *("display", "arguments", "approved_arguments", "output", "side_effects", "tier", "origin", "conversation_id"),
+    *("run_id", "turn", "position", "attempt", "approval_id", "queued_at", "started_at", "finished_at"),
+    *("execution_time_ms", "output_bytes", "params_hash", "approved_params_hash", "output_hash", "decision"),
+    *("resumed_decision", "erased"),
 )
 # A cell of Excel holds 32,767 characters.
 LONGEST_CELL = 32_000

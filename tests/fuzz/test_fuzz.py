@@ -35,6 +35,7 @@ FIELDS: dict[str, dict[str, object]] = {
         "stream": False,
         "wait": 0,
     },
+    "/api/v1/tools/<str:name>/calls": {"arguments": {"title": "x"}, "wait": 0},
     "/api/v1/conversations/": {"title": "x"},
     "/api/v1/approval-rules/": {
         "name": "x",

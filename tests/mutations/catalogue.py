@@ -186,6 +186,20 @@ MUTATIONS = (
         "if True:",
     ),
     Mutation(
+        "an Idempotency-Key is not compared with its request",
+        ("tests/rest/test_tool_calls_api.py",),
+        "tools/invocation/idempotency.py",
+        ' or bytes(holder["request_hash"]) != request_hash',
+        "",
+    ),
+    Mutation(
+        "a call without a chat is recorded by rights that were changed meanwhile",
+        ("tests/tools/test_proposal.py",),
+        "tools/invocation/proposal.py",
+        "                if now != rights:",
+        "                if False:",
+    ),
+    Mutation(
         "a key may be twice in an object",
         ("tests/tools/test_arguments.py", "tests/hostile/test_model_arguments.py"),
         "tools/schemas/arguments.py",

@@ -122,6 +122,15 @@ def test_a_key_is_the_users_own(stack: Stack, tenant: Cast, other_tenant: Cast) 
     assert len(ids) == 3
 
 
+def test_with_its_conversation_a_key_is_free_again(stack: Stack, tenant: Cast) -> None:
+    key = _key()
+    first = stack.chat(tenant.alice, "hello", headers=key).json()
+    path = f"{stack.url}/api/v1/conversations/{first['conversation_id']}/"
+    assert httpx.delete(path, headers=tenant.alice.headers).status_code == 204
+    again = stack.chat(tenant.alice, "something else", headers=key)
+    assert (again.status_code, again.json()["run_id"] != first["run_id"]) == (200, True)
+
+
 def test_a_refused_request_does_not_use_its_key_up(stack: Stack, tenant: Cast) -> None:
     key = _key()
     assert stack.chat(tenant.alice, "hello", model="nobody/m", headers=key).status_code == 404

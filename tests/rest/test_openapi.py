@@ -34,6 +34,7 @@ OPERATIONS = [
     ("GET", "/api/v1/conversations/"), ("POST", "/api/v1/conversations/"), ("GET", "/api/v1/conversations/{id}/"),
     ("PATCH", "/api/v1/conversations/{id}/"), ("DELETE", "/api/v1/conversations/{id}/"),
     ("GET", "/api/v1/conversations/{id}/messages/"), ("GET", "/api/v1/tools/"), ("GET", "/api/v1/tools/{name}/access"),
+    ("POST", "/api/v1/tools/{name}/calls"),
     ("GET", "/api/v1/tool-calls/"), ("GET", "/api/v1/tool-calls/{id}/"), ("GET", "/api/v1/tool-calls/{id}/receipt/"),
     ("GET", "/api/v1/ledger/checkpoint"), ("GET", "/api/v1/ledger/keys"),
     ("GET", "/api/v1/approvals/"), ("GET", "/api/v1/approvals/{id}/"), ("POST", "/api/v1/approvals/{id}/approve/"),

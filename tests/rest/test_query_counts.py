@@ -12,6 +12,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from audit.models import Origin
 from gateway.runs import lifecycle
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.watching.wakeups import waits
@@ -19,13 +20,14 @@ from tenants.login.authentication import by_key
 from tests.people import Cast
 from tests.stack import Stack
 from tools.invocation import wakeups
+from tools.invocation.invoke import invoke
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
 # Asked every so often, or once a connection, whatever is being answered.
 BESIDE = ("renew_", "run_marks", "SET plan_cache_mode")
 # With BEGIN, the walls and COMMIT of each transaction. A list that does not fill its page is looked for in older months
 # too, by one more statement.
-PINS = {"chat": 10, "chat with a tool": 20, "list": 6, "detail": 5}
+PINS = {"chat": 10, "chat with a tool": 20, "call without a chat": 16, "list": 6, "detail": 5}
 
 
 @contextmanager
@@ -80,6 +82,15 @@ async def test_a_chat_with_one_tool(stack: Stack, tenant: Cast, monkeypatch: pyt
     await asyncio.to_thread(stack.chat, tenant.alice, NOTE)
     sent = await _chat(tenant, NOTE, monkeypatch)
     assert len(sent) <= PINS["chat with a tool"], sent
+
+
+async def test_a_call_without_a_chat(stack: Stack, tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    await _listening()
+    arguments = {"title": "a", "content": "b"}
+    with _counted(monkeypatch) as sent:
+        call = await invoke(tenant.alice.scope, "save_note", arguments, origin=Origin.API, wait=60)
+    assert call["status"] == "success"
+    assert len(sent) <= PINS["call without a chat"], sent
 
 
 def _get(tenant: Cast, path: str) -> list[str]:

@@ -381,6 +381,32 @@ async def test_a_key_is_forgotten_after_24_hours(stack: Stack, tenant: Cast) -> 
     assert call(stack, tenant.alice, "save_note", NOTE, key=key).json()["id"] != first
 
 
+# --- erasure ---------------------------------------------------------------------------------------------------------
+def _erase(stack: Stack, person: Person, **subject: str) -> httpx.Response:
+    return httpx.post(f"{stack.url}/api/v1/erasures/", json=subject, headers=person.headers)
+
+
+def test_an_erased_call_keeps_its_key_used_and_its_log_intact(stack: Stack, tenant: Cast) -> None:
+    key = uuid.uuid4().hex
+    body = call(stack, tenant.alice, "save_note", NOTE, key=key).json()
+    assert _erase(stack, tenant.alice, call=body["id"]).status_code in (200, 201)
+    [row] = recorded(tenant)
+    assert (row["origin"], row["input"], row["row_key"]) == ("api", None, None)
+    assert entries(body["id"]) == ["proposed", "settled", "erased"]
+    assert refused(call(stack, tenant.alice, "save_note", NOTE, key=key)) == (422, "idempotency_mismatch")
+    [kept] = rows("SELECT request_hash FROM idempotency_keys WHERE key = %(k)s", k=key)
+    assert bytes(kept["request_hash"]) == b""
+    assert notes(tenant) == 1
+
+
+def test_nothing_is_erased_from_under_a_call_that_is_not_final(stack: Stack, tenant: Cast) -> None:
+    body = held(stack, tenant.alice)
+    for subject in ({"call": body["id"]}, {"user": str(tenant.alice.scope.user_id)}):
+        assert refused(_erase(stack, tenant.alice, **subject)) == (409, "still_open")
+    [row] = recorded(tenant)
+    assert (row["status"], row["input"]) == ("awaiting_approval", MAIL)
+
+
 # --- what is left of it ----------------------------------------------------------------------------------------------
 def test_another_user_and_another_tenant_see_nothing_of_it(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
     body = held(stack, tenant.alice)

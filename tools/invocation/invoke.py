@@ -31,8 +31,8 @@ from tools.invocation.proposal import Proposal, Proposed, propose
 MOST_SECONDS = 300.0
 # How long a call that runs is waited for where nobody says how long. One that waits for a human is not.
 WAIT_SECONDS = 30.0
-# In case a wake-up was lost.
-LOOK_SECONDS = 2.0
+# How soon a waiting request looks by itself, in case a wake-up was lost; each time after twice as long, up to the most.
+LOOK_SECONDS, MOST_LOOK_SECONDS = 2.0, 30.0
 
 
 async def invoke(
@@ -69,7 +69,7 @@ async def invoke(
 
 async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None = None) -> Row:
     """The row of the user's call once it is final, or has been waited for, as in `invoke`. Raises LookupError."""
-    began = time.monotonic()
+    began, pause = time.monotonic(), LOOK_SECONDS
     with ports.watch(call_id) as changed:
         while True:
             changed.clear()
@@ -84,8 +84,9 @@ async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None
             if call["status"] in FINAL or left <= 0:
                 return call
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(left, LOOK_SECONDS)):
+                async with asyncio.timeout(min(left, pause)):
                     await changed.wait()
+            pause = min(2 * pause, MOST_LOOK_SECONDS)
 
 
 async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, claim: Claim | None) -> Row:
