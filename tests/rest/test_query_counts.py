@@ -27,7 +27,7 @@ NOTE = 'call: save_note {"title": "a", "content": "b"}'
 BESIDE = ("renew_", "run_marks", "SET plan_cache_mode")
 # With BEGIN, the walls and COMMIT of each transaction. A list that does not fill its page is looked for in older months
 # too, by one more statement.
-PINS = {"chat": 10, "chat with a tool": 20, "call without a chat": 16, "list": 6, "detail": 5}
+PINS = {"chat": 10, "chat with a tool": 20, "call without a chat": 17, "list": 6, "detail": 5}
 
 
 @contextmanager
