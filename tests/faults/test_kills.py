@@ -85,7 +85,7 @@ def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(house: House,
     remote.gate.set()
     run = house.end_of(client.key)
     assert (run["status"], run["fence"]) == ("completed", 2)
-    sent = house.rows("SELECT event FROM notifications WHERE subject_id = %(id)s", id=run["id"])
+    sent = house.rows("SELECT event FROM notifications WHERE subject_id = %s", run["id"])
     assert sent == [{"event": "run.completed"}]
     [call] = house.calls_of(client.key)
     assert (call["status"], call["attempt"]) == ("success", 1)

@@ -81,10 +81,10 @@ async def test_email_goes_to_deciders_requester_and_addresses_as_chosen(tenant: 
     for change in ("requested", "approved", "denied"):
         await happen(tenant.carol, change)  # type: ignore[arg-type]
     await delivery.deliver(tenant.id)
-    told = sorted(
+    sent = sorted(
         (received.recipients[0], str(received.message["Subject"]).split(":")[0]) for received in mail.received
     )
-    assert told == [
+    assert sent == [
         (f"{tenant.carol.username}@example.com", "Approval approved"),
         (f"{tenant.olga.username}@example.com", "Approval denied"),
         ("team@example.com", "Approval approved"),
