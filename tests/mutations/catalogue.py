@@ -439,4 +439,26 @@ MUTATIONS = (
         "        return _escaped(self._inner.format(record))",
         "        return self._inner.format(record)",
     ),
+    # --- notifications ----------------------------------------------------------------------------------------------
+    Mutation(
+        "a target gets events that were not chosen for it",
+        ("tests/notifications/test_channels.py",),
+        "notifications/outbox.py",
+        " AND enabled AND event.name = ANY(events)",
+        " AND enabled",
+    ),
+    Mutation(
+        "who may decide no longer is still written to",
+        ("tests/notifications/test_delivery.py",),
+        "notifications/delivery.py",
+        " AND (t.destination = '{REQUESTER}' OR m.role = ANY(%(deciders)s))",
+        "",
+    ),
+    Mutation(
+        "the URL of a Slack channel is shown",
+        ("tests/notifications/test_admin.py",),
+        "notifications/channels/slack/target.py",
+        'destination=url.host or ""',
+        "destination=typed",
+    ),
 )
