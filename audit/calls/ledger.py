@@ -30,7 +30,7 @@ Values = Mapping[str, Any]
 
 def moment(value: datetime) -> str:
     """A time as entries write it: UTC, with microseconds."""
-    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:

@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 import psycopg
-from psycopg.types.datetime import TimestamptzLoader
+from psycopg.abc import AdaptContext, Buffer
+from psycopg.adapt import Loader
+from psycopg.pq import Format
 from psycopg.types.json import set_json_loads
 
 from tenants.scope import jsonb
@@ -58,13 +60,21 @@ def batches(rows: Iterable[Row], size: int = BATCH) -> Iterator[list[Row]]:
         yield batch
 
 
-class _AnyTime(TimestamptzLoader):
+class _AnyTime(Loader):
     """A time; as text where no datetime can hold it."""
 
-    def load(self, data: Any) -> Any:
+    # psycopg's own: the one in C where that is installed.
+    _usual = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        assert self._usual is not None
+        self._load = self._usual(oid, context).load
+
+    def load(self, data: Buffer) -> Any:
         """The moment, or the text."""
         try:
-            return super().load(data)
+            return self._load(data)
         except psycopg.DataError:
             return bytes(data).decode()
 

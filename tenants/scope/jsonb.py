@@ -29,16 +29,19 @@ def number(text: str) -> int | float | str:
     return value if math.isfinite(value) else text
 
 
-def loads(data: str | bytes) -> Any:
-    """The value of a jsonb column, for psycopg."""
-    return json.loads(data, cls=Decoder)
-
-
 class Decoder(json.JSONDecoder):
-    """The same for Django's JSONField."""
+    """Reads jsonb for Django's JSONField."""
 
     def __init__(self) -> None:
         super().__init__(parse_int=number, parse_float=number)
+
+
+_decoder = Decoder()
+
+
+def loads(data: str | bytes) -> Any:
+    """The value of a jsonb column, for psycopg."""
+    return _decoder.decode(data if isinstance(data, str) else data.decode("utf-8", "surrogatepass"))
 
 
 class JSONField(models.JSONField):  # type: ignore[type-arg]
