@@ -8,9 +8,13 @@ Refused                     the answer's HTTP status, code and words
 
 from typing import Any, Protocol
 
+from django.conf import settings
+
 from gateway.http.asgi import Answer, Headers
 from gateway.runs.errors import Leaving
 from tenants.errors import Refused
+
+MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_V1_BODY_BYTES
 
 
 class Unauthenticated(Refused):
@@ -29,8 +33,8 @@ class TooLarge(Refused):
     status = 413
     code = "request_too_large"
 
-    def __init__(self, most: int):
-        super().__init__(f"The request may have up to {most:,} bytes.")
+    def __init__(self) -> None:
+        super().__init__(f"The request may have up to {MAX_BODY_BYTES:,} bytes.")
 
 
 class ErrorBody(Protocol):
@@ -44,7 +48,7 @@ class ErrorBody(Protocol):
 class VendorForm:
     """The form of a compatible API's answers; see `gateway.http.asgi.Form`."""
 
-    id_headers: tuple[str, ...] = ("x-request-id", "request-id")
+    id_headers: tuple[bytes, ...] = (b"x-request-id", b"request-id")
 
     def __init__(self, body: ErrorBody):
         self._body = body

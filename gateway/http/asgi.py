@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 import structlog
@@ -18,23 +18,24 @@ Receive = bodies.Receive
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = dict[str, str]
 
+# What every answer carries.
 SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+_SECURITY = [(name.encode(), value.encode()) for name, value in SECURITY.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """One JSON document, and how it is sent."""
 
     status: int
     content: Any
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     content_type: str = "application/json"
 
 
 class Form(Protocol):
     """What an API's answers have in common: the headers that carry the request's id, and the shape of a refusal."""
 
-    id_headers: tuple[str, ...]
+    id_headers: tuple[bytes, ...]
 
     def refusal(self, refused: Refused) -> Answer:
         """A refused request's answer."""
@@ -52,8 +53,8 @@ class Request:
         self._receive = receive
         self._send = send
 
-    async def body(self, most: int, too_large: Refused) -> bytes:
-        """The whole body. Raises `too_large` beyond `most` bytes, and ClientGone."""
+    async def body(self, most: int, too_large: Callable[[], Refused]) -> bytes:
+        """The whole body. Raises what `too_large` makes beyond `most` bytes, and ClientGone."""
         return await bodies.read(self.headers, self._receive, most, too_large)
 
     async def hung_up(self) -> None:
@@ -64,24 +65,30 @@ class Request:
     async def answer(self, answer: Answer) -> None:
         """Answer with JSON."""
         data = orjson.dumps(answer.content, default=str)
-        fields = {"content-type": answer.content_type, "content-length": str(len(data))}
-        await self._begin(answer.status, fields, answer.headers)
+        length = (b"content-length", str(len(data)).encode())
+        await self._begin(answer.status, answer.content_type, answer.headers, [*_SECURITY, length])
         await self._send({"type": "http.response.body", "body": data})
 
     async def stream(self, content: Any, content_type: str, headers: Mapping[str, str]) -> None:
-        """Answer with what an asynchronous generator yields, as it comes; it is closed whatever happens."""
-        await self._begin(200, {"content-type": content_type}, headers)
+        """Answer with what an asynchronous generator yields, as it comes; it is closed whatever happens.
+
+        `headers` say how it may be cached.
+        """
+        await self._begin(200, content_type, headers, _SECURITY[:1])
         async with aclosing(content):
             async for piece in content:
                 await self._send({"type": "http.response.body", "body": piece, "more_body": True})
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def _begin(self, status: int, fields: Headers, headers: Mapping[str, str]) -> None:
-        ids = dict.fromkeys(self._form.id_headers, self.identity)
-        named = {**SECURITY, **ids, **fields, **{name.lower(): value for name, value in headers.items()}}
-        encoded = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
+    async def _begin(
+        self, status: int, content_type: str, more: Mapping[str, str], fields: list[tuple[bytes, bytes]]
+    ) -> None:
+        identity = self.identity.encode()
+        headers = [(b"content-type", content_type.encode()), *((name, identity) for name in self._form.id_headers)]
+        headers += fields
+        headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in more.items()]
         self.started = True
-        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
 
 async def serve(

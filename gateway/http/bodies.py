@@ -18,15 +18,15 @@ class ClientGone(Exception):
     """The client hung up before its request was whole, or before it was answered."""
 
 
-def check_length(headers: Mapping[str, str], most: int, too_large: Refused) -> None:
-    """Raise `too_large` for a body that announces more bytes; `headers` have lower-case names."""
+def check_length(headers: Mapping[str, str], most: int, too_large: Callable[[], Refused]) -> None:
+    """Raise what `too_large` makes for a body that announces more bytes; `headers` have lower-case names."""
     length = headers.get("content-length", "")
     if length.isdigit() and int(length[:20]) > most:
-        raise too_large
+        raise too_large()
 
 
-async def read(headers: Mapping[str, str], receive: Receive, most: int, too_large: Refused) -> bytes:
-    """The whole body of an ASGI request. Raises `too_large` beyond `most` bytes, and ClientGone."""
+async def read(headers: Mapping[str, str], receive: Receive, most: int, too_large: Callable[[], Refused]) -> bytes:
+    """The whole body of an ASGI request. Raises what `too_large` makes beyond `most` bytes, and ClientGone."""
     check_length(headers, most, too_large)
     pieces: list[bytes] = []
     size = 0
@@ -37,7 +37,7 @@ async def read(headers: Mapping[str, str], receive: Receive, most: int, too_larg
         pieces.append(message.get("body", b""))
         size += len(pieces[-1])
         if size > most:
-            raise too_large
+            raise too_large()
         if not message.get("more_body"):
             return b"".join(pieces)
 

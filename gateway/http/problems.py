@@ -71,7 +71,7 @@ def nowhere(request: HttpRequest) -> JsonResponse:
 class Problems:
     """The form of our own API's answers; see `gateway.http.asgi.Form`."""
 
-    id_headers: tuple[str, ...] = ("x-request-id",)
+    id_headers: tuple[bytes, ...] = (b"x-request-id",)
 
     def refusal(self, refused_request: Refused) -> Answer:
         """A problem document."""

@@ -70,7 +70,7 @@ def raising(error: BaseException) -> Callable[[Request], Awaitable[None]]:
 
 async def echo(request: Request) -> None:
     """Answers with the body."""
-    body = await request.body(MOST, TooLarge(MOST))
+    body = await request.body(MOST, TooLarge)
     await request.answer(Answer(200, json_object(body, InvalidRequest)))
 
 
