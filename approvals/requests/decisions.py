@@ -39,6 +39,7 @@ from approvals.requests import edits, repository, votes
 from approvals.rows import ApprovalRequest
 from audit.calls import reading, recorder
 from audit.calls.recorder import Failure
+from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants.scope import rows
@@ -101,7 +102,7 @@ async def approve(
     `approvals.errors.Refused` but NotYours.
     """
 
-    async def decide(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents:
+    async def decide(connection: Connection, request: ApprovalRequest, call: ToolCall) -> ApprovalEvents:
         if votes.unseen(request, seen):
             raise ArgumentsChanged
         edit = None
@@ -132,14 +133,14 @@ async def deny(
     Raises as `approve` does.
     """
 
-    async def decide(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents:
+    async def decide(connection: Connection, request: ApprovalRequest, call: ToolCall) -> ApprovalEvents:
         if seen is not None and votes.unseen(request, seen):
             raise ArgumentsChanged
         decision = await _record(connection, decider, request, call, "deny", reason, None)
         said = f" The reason given: {reason}" if reason else ""
         failure = Failure(
             "approval_denied",
-            f"A human denied this call of {call['tool_name']}; it did not run.{said}",
+            f"A human denied this call of {call.tool_name}; it did not run.{said}",
             display=f"Denied by an approver.{said}",
         )
         await recorder.refuse(connection, call, failure, None)
@@ -158,7 +159,7 @@ async def cancel(scope: TenantScope, request_id: uuid.UUID) -> ApprovalRequest:
         if ended is None:
             failure = Failure(
                 "cancelled",
-                f"The user withdrew this call of {call['tool_name']} before anybody decided; it did not run.",
+                f"The user withdrew this call of {call.tool_name} before anybody decided; it did not run.",
                 display="Withdrawn before anybody decided.",
             )
             await recorder.refuse(connection, call, failure, None)
@@ -182,7 +183,7 @@ async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
 async def _decided(
     decider: Decider,
     request_id: uuid.UUID,
-    decide: Callable[[Connection, ApprovalRequest, Row], Awaitable[ApprovalEvents]],
+    decide: Callable[[Connection, ApprovalRequest, ToolCall], Awaitable[ApprovalEvents]],
 ) -> ApprovalRequest:
     async with transaction(decider.scope) as connection:
         request, call = await _locked(connection, request_id)
@@ -225,7 +226,7 @@ def _moved_on(request: ApprovalRequest) -> list[Coroutine[Any, Any, None]]:
     return [wakeups.publish(request.call_id)]
 
 
-async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[ApprovalRequest, Row]:
+async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[ApprovalRequest, ToolCall]:
     request = await repository.lock(connection, request_id)
     if request is None:
         raise NoSuchRequest(request_id)
@@ -235,7 +236,7 @@ async def _locked(connection: Connection, request_id: uuid.UUID) -> tuple[Approv
     return request, call
 
 
-async def _overdue(connection: Connection, request: ApprovalRequest, call: Row) -> ApprovalEvents | None:
+async def _overdue(connection: Connection, request: ApprovalRequest, call: ToolCall) -> ApprovalEvents | None:
     """Refuse what is decided; end what is overdue, and return that; None when it can be decided."""
     if request.status == "expired":
         raise Expired(request.expires_at.isoformat(timespec="seconds"))
@@ -245,7 +246,7 @@ async def _overdue(connection: Connection, request: ApprovalRequest, call: Row) 
         return None
     failure = Failure(
         "approval_expired",
-        f"Nobody decided about this call of {call['tool_name']} in time; it did not run.",
+        f"Nobody decided about this call of {call.tool_name} in time; it did not run.",
         display="Nobody decided in time.",
     )
     await recorder.refuse(connection, call, failure, None)
@@ -253,12 +254,12 @@ async def _overdue(connection: Connection, request: ApprovalRequest, call: Row) 
 
 
 async def _edit(
-    connection: Connection, request: ApprovalRequest, call: Row, arguments: Any
+    connection: Connection, request: ApprovalRequest, call: ToolCall, arguments: Any
 ) -> tuple[ApprovalRequest, list[edits.Change] | None]:
     """Bind the request to other arguments, if they are any others: its row then, and the changes, None for none."""
-    tool = registry().get(call["tool_name"])
+    tool = registry().get(call.tool_name)
     if tool is None or sha256_hex(tool.parameters) != request.schema_hash:
-        raise InvalidArguments(f"{call['tool_name']} has changed since it was asked for; it can only be denied.")
+        raise InvalidArguments(f"{call.tool_name} has changed since it was asked for; it can only be denied.")
     try:
         # As strictly as a model's.
         arguments = parse(json.dumps(arguments))
@@ -271,9 +272,8 @@ async def _edit(
     params_hash = sha256_hex(arguments)
     if params_hash == request.params_hash:
         return request, None
-    current = call["input"] if call["approved_input"] is None else call["approved_input"]
-    changes = edits.diff(current, arguments)
-    await recorder.edit(connection, call["id"], arguments, params_hash)
+    changes = edits.diff(call.arguments, arguments)
+    await recorder.edit(connection, call.id, arguments, params_hash)
     bound = await rows.one(connection, ApprovalRequest, _REBIND, [params_hash, request.id])
     assert bound is not None
     return bound, changes
@@ -283,7 +283,7 @@ async def _record(
     connection: Connection,
     decider: Decider,
     request: ApprovalRequest,
-    call: Row,
+    call: ToolCall,
     verdict: str,
     reason: str,
     edit: list[edits.Change] | None,
@@ -294,7 +294,7 @@ async def _record(
         "id": uuid7(),
         "tenant_id": request.tenant_id,
         "request_id": request.id,
-        "call_id": call["id"],
+        "call_id": call.id,
         "user_id": decider.user_id,
         "verdict": verdict,
         "reason": reason,

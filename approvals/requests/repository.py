@@ -29,6 +29,7 @@ from tools.registry import registry
 _COLUMNS = rows.columns(ApprovalRequest)
 _OPEN = f"INSERT INTO approval_requests ({_COLUMNS}) VALUES ({rows.placeholders(ApprovalRequest)})"
 _FIND = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = ANY(%s)"
+_OF_RUN = f"SELECT {_COLUMNS} FROM approval_requests WHERE run_id = %s"
 _LOCK = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = %s FOR UPDATE"
 _WITHDRAW = f"""
     UPDATE approval_requests SET status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
@@ -104,6 +105,11 @@ async def take(connection: Connection, request_id: uuid.UUID, *, alone: bool = F
 async def find(connection: Connection, request_ids: Collection[uuid.UUID]) -> list[ApprovalRequest]:
     """The requests of these ids, as far as there are any."""
     return await rows.every(connection, ApprovalRequest, _FIND, [list(request_ids)])
+
+
+async def of_run(connection: Connection, run_id: uuid.UUID) -> list[ApprovalRequest]:
+    """All the requests of a run."""
+    return await rows.every(connection, ApprovalRequest, _OF_RUN, [run_id])
 
 
 async def lock(connection: Connection, request_id: uuid.UUID) -> ApprovalRequest | None:

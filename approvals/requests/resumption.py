@@ -2,23 +2,21 @@
 
 import uuid
 from dataclasses import replace
-from typing import Any
 
 from approvals.requests import repository, rights, votes
 from approvals.requests.unit_of_work import NO_AGENT
 from approvals.rows import ApprovalRequest
 from audit.calls import reading, recorder
+from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Approval, Caller, Rights
 from tools.invocation import evaluation, wakeups
 from tools.invocation.dispatch import dispatch
 
-Row = dict[str, Any]
 
-
-async def resume(connection: Connection, call: Row, known: Rights, caller: Caller) -> bool:
+async def resume(connection: Connection, call: ToolCall, known: Rights, caller: Caller) -> bool:
     """Use the approval of a run's waiting call: True when the call is queued now, False when a gate has refused it."""
-    request = await repository.take(connection, call["approval_id"])
+    request = await repository.take(connection, call.approval_id) if call.approval_id else None
     assert request is not None, "the approval is used in the transaction that moves its call on"
     return await _passed_on(connection, call, request, known, caller)
 
@@ -34,29 +32,28 @@ async def go_on(scope: TenantScope, request_id: uuid.UUID) -> None:
         known = await rights.load(connection, request.user_id, NO_AGENT)
         queued = await _passed_on(connection, call, request, known, Caller(*scope))
     if queued:
-        await dispatch([(*scope, call["id"], call["tool_name"])])
-    await wakeups.publish(call["id"])
+        await dispatch([(*scope, call.id, call.tool_name)])
+    await wakeups.publish(call.id)
 
 
 async def _passed_on(
-    connection: Connection, call: Row, request: ApprovalRequest, known: Rights, caller: Caller
+    connection: Connection, call: ToolCall, request: ApprovalRequest, known: Rights, caller: Caller
 ) -> bool:
     """Ask every gate once more, in the transaction that uses the approval.
 
     The answers are in the call's `resumed_decision`; its limits are not charged twice.
     """
     counting = await votes.may_decide(connection, request, await votes.approvers(connection, request))
-    arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
     answers, refusal = await evaluation.again(
-        call["tool_name"],
-        arguments,
+        call.tool_name,
+        call.arguments,
         known,
         replace(caller, charged=True),
         _approval(request, len(counting)),
     )
     shown = [answer.as_json() for answer in answers]
     if refusal is None:
-        return await recorder.resume(connection, call["id"], shown)
+        return await recorder.resume(connection, call.id, shown)
     await recorder.refuse(connection, call, refusal, shown)
     return False
 

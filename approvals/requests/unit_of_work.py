@@ -13,7 +13,8 @@ from approvals.events import ApprovalEvents
 from approvals.requests import repository, rights
 from approvals.rules import evaluation
 from audit.calls import recorder
-from audit.calls.recorder import NewCall, Place, Row
+from audit.calls.recorder import NewCall, Place
+from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
@@ -34,7 +35,7 @@ class CallUnitOfWork:
         """As memberships, settings, grants and rules say."""
         return await rights.load(self.connection, self._user_id, self._agent)
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Sequence[ToolCall]:
         """With their first ledger entries."""
         return await recorder.propose(self.connection, place, evaluated, queued)
 
@@ -43,7 +44,7 @@ class CallUnitOfWork:
         await evaluation.use(self.connection, rule_ids)
 
     async def ask_humans(
-        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[dict[str, Any]]
     ) -> ApprovalEvents:
         """In the commit that writes the held calls."""
         return await repository.open(self.connection, place, held, policy, agent=agent, context=context)

@@ -3,38 +3,38 @@
 import uuid
 from typing import Any
 
-import psycopg
+from audit.calls.rows import ToolCall
+from tenants.scope import rows, transactions
+from tenants.scope.transactions import Connection
 
-from tenants.scope import transactions
-
-Connection = psycopg.AsyncConnection[dict[str, Any]]
 Row = dict[str, Any]
 
-_OF_ID = "SELECT * FROM tool_calls WHERE id = %s"
+_ROW = rows.columns(ToolCall)
+_OF_ID = f"SELECT {_ROW} FROM tool_calls WHERE id = %s"
+_OF_USER = f"SELECT {_ROW} FROM tool_calls WHERE id = %s AND user_id = %s"
+_OPEN_ALONE = """
+    SELECT id FROM tool_calls WHERE tenant_id = %s AND user_id = %s AND run_id IS NULL
+        AND status NOT IN ('success', 'error') ORDER BY id"""
 _LOST = """
     SELECT id, tenant_id, user_id, run_id, status, fence FROM tool_calls
     WHERE status IN ('claimed', 'running') AND lease_until < now() LIMIT %s"""
 _UNTAKEN = """
     SELECT id, tenant_id, user_id, tool_name FROM tool_calls
     WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
-_OF_USER = "SELECT * FROM tool_calls WHERE id = %s AND user_id = %s"
-_OPEN_ALONE = """
-    SELECT id FROM tool_calls WHERE tenant_id = %s AND user_id = %s AND run_id IS NULL
-        AND status NOT IN ('success', 'error') ORDER BY id"""
 # One that somebody holds locked is being worked on.
-_LOCK_LOST = """
-    SELECT * FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
+_LOCK_LOST = f"""
+    SELECT {_ROW} FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
     FOR UPDATE SKIP LOCKED"""
 
 
-async def of_id(connection: Connection, call_id: uuid.UUID) -> Row | None:
-    """A call's row."""
-    return await (await connection.execute(_OF_ID, [call_id])).fetchone()
+async def of_id(connection: Connection, call_id: uuid.UUID) -> ToolCall | None:
+    """A call of the tenant's."""
+    return await rows.one(connection, ToolCall, _OF_ID, [call_id])
 
 
-async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) -> Row | None:
-    """A user's call, with every column; None when they have no such call."""
-    return await (await connection.execute(_OF_USER, [call_id, user_id])).fetchone()
+async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) -> ToolCall | None:
+    """A user's call; None when they have no such call."""
+    return await rows.one(connection, ToolCall, _OF_USER, [call_id, user_id])
 
 
 async def open_alone(connection: Connection, tenant_id: uuid.UUID, user_id: uuid.UUID) -> list[uuid.UUID]:
@@ -53,7 +53,6 @@ async def untaken(seconds: int, limit: int) -> list[Row]:
     return await transactions.fetch(_UNTAKEN, [seconds, limit], login="system")
 
 
-async def lock_lost(connection: Connection, found: Row) -> Row | None:
-    """The whole row of a call of `lost`, locked; None when it goes on after all, or somebody else has it."""
-    held = await connection.execute(_LOCK_LOST, [found["id"], found["status"], found["fence"]])
-    return await held.fetchone()
+async def lock_lost(connection: Connection, found: Row) -> ToolCall | None:
+    """A call of `lost`, locked; None when it goes on after all, or somebody else has it."""
+    return await rows.one(connection, ToolCall, _LOCK_LOST, [found["id"], found["status"], found["fence"]])

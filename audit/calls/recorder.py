@@ -19,7 +19,8 @@ A transition that finds another status or a newer fence changes nothing and says
 
 import os
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,19 +28,12 @@ import psycopg
 from psycopg.types.json import Jsonb
 
 from audit.calls import ledger
+from audit.calls.rows import ToolCall
 from audit.models import Status
+from tenants.scope import rows
 
 Connection = psycopg.AsyncConnection[dict[str, Any]]
-Row = dict[str, Any]
-
-# What a call's row holds until it has run.
-_BLANK: Row = {
-    **dict.fromkeys(("output", "output_bytes", "output_hash", "execution_time_ms", "lease_until", "started_at")),
-    **dict.fromkeys(("approved_input", "approved_params_hash", "resumed_decision")),
-    "side_effects": [],
-    "attempt": 0,
-    "fence": 0,
-}
+_ROW = rows.columns(ToolCall)
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
@@ -50,10 +44,10 @@ _EDIT = """
 _RESUME = """
     UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
     WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
-_CLAIM = """
+_CLAIM = f"""
     UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
         lease_until = now() + make_interval(secs => %s)
-    WHERE id = %s AND status = 'queued' RETURNING *"""
+    WHERE id = %s AND status = 'queued' RETURNING {_ROW}"""
 _START = """
     UPDATE tool_calls SET status = 'running', started_at = coalesce(started_at, clock_timestamp())
     WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at"""
@@ -70,8 +64,8 @@ _SETTLE = """
         WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s RETURNING tenant_id, id)
     INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
     SELECT tenant_id, id, 'settled', %(version)s, %(commitment)s FROM settled RETURNING call_id"""
-_OPEN = """
-    SELECT * FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
+_OPEN = f"""
+    SELECT {_ROW} FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
     ORDER BY id FOR UPDATE"""
 
 
@@ -142,21 +136,23 @@ _INSERT_BOTH = f"""WITH call AS ({_INSERT_CALL} RETURNING id, tenant_id)
 
 async def propose(
     connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
-) -> list[Row]:
+) -> list[ToolCall]:
     """Write calls with their first ledger entries: refused ones final, those in `queued` queued.
 
-    Returns their rows, as far as a call has any columns before it runs.
+    Returns their rows.
     """
     now = datetime.now(UTC)
-    rows: list[Row] = []
+    written: list[ToolCall] = []
+    adapted: list[dict[str, Any]] = []
     entries: list[tuple[Any, ...]] = []
-    for call in calls:
-        row = _row(place, call, now, call.id in queued)
-        entries.append(_entry(row, ledger.proposed(row)))
-        if call.refusal is not None:
-            entries.append(_entry(row, ledger.settled(row)))
-        rows.append(row)
-    adapted = [row | {"input": _json(row["input"]), "decision": Jsonb(row["decision"])} for row in rows]
+    for each in calls:
+        call = _row(place, each, now, each.id in queued)
+        values = rows.values(call)
+        entries.append(_entry(call, ledger.proposed(values)))
+        if each.refusal is not None:
+            entries.append(_entry(call, ledger.settled(values)))
+        written.append(call)
+        adapted.append(values | {"input": _json(call.input), "decision": Jsonb(call.decision)})
     if len(calls) == len(entries) == 1:
         # What most turns are: one statement, one round trip.
         entry = dict(zip(ledger.COLUMNS[3:], entries[0][3:], strict=True))
@@ -165,31 +161,35 @@ async def propose(
         async with connection.cursor() as cursor:
             await cursor.executemany(_INSERT_CALL.encode(), adapted)
             await cursor.executemany(ledger.INSERT.encode(), entries)
-    return rows
+    return written
 
 
-def _entry(call: Row, payload: Row, record_id: uuid.UUID | None = None) -> tuple[Any, ...]:
-    return ledger.entry(call["tenant_id"], call["row_key"], payload, call_id=call["id"], record_id=record_id)
+def _entry(call: ToolCall, payload: dict[str, Any], record_id: uuid.UUID | None = None) -> tuple[Any, ...]:
+    return ledger.entry(call.tenant_id, _key(call), payload, call_id=call.id, record_id=record_id)
 
 
-def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> Row:
+def _key(call: ToolCall) -> bytes:
+    assert call.row_key is not None, "only what is final is erased"
+    return call.row_key
+
+
+def _row(place: Place, call: NewCall, now: datetime, queued: bool) -> ToolCall:
     refusal = call.refusal
     held = Status.AWAITING_APPROVAL if call.approval_id else Status.PROPOSED
     unrefused = Status.QUEUED if queued else held
-    return {
-        **_BLANK,
+    return ToolCall(
         **{name: getattr(place, name) for name in Place.__slots__},
         **{name: getattr(call, name) for name in _OF_CALL},
-        "status": Status.ERROR.value if refusal else unrefused.value,
-        "error_code": refusal and refusal.code,
-        "error_message": refusal and refusal.message,
-        "error_field": refusal and refusal.field,
-        "display": refusal.display if refusal else "",
-        "row_key": os.urandom(32),
-        "created_at": now,
-        "queued_at": now if queued and not refusal else None,
-        "finished_at": now if refusal else None,
-    }
+        status=Status.ERROR.value if refusal else unrefused.value,
+        error_code=refusal.code if refusal else None,
+        error_message=refusal.message if refusal else None,
+        error_field=refusal.field if refusal else None,
+        display=refusal.display if refusal else "",
+        row_key=os.urandom(32),
+        created_at=now,
+        queued_at=now if queued and not refusal else None,
+        finished_at=now if refusal else None,
+    )
 
 
 def _json(value: Any) -> Jsonb | None:
@@ -206,7 +206,7 @@ async def resend(connection: Connection, call_id: uuid.UUID) -> None:
     await connection.execute(_RESEND, [call_id])
 
 
-async def decide(connection: Connection, call: Row, decision: Row) -> None:
+async def decide(connection: Connection, call: ToolCall, decision: Mapping[str, Any]) -> None:
     """Enter what a human decided about a waiting call, a row of `approval_decisions`, into the ledger."""
     await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.decided(decision), decision["id"]))
 
@@ -223,22 +223,24 @@ async def resume(connection: Connection, call_id: uuid.UUID, answers: list[dict[
     return await found.fetchone() is not None
 
 
-async def refuse(connection: Connection, call: Row, failure: Failure, answers: list[dict[str, Any]] | None) -> bool:
+async def refuse(
+    connection: Connection, call: ToolCall, failure: Failure, answers: list[dict[str, Any]] | None
+) -> bool:
     """End a waiting call that was not approved, or that the gates refuse now; False when it waits no more."""
     outcome = Outcome(failure=failure, display=failure.display)
-    return await _settle(connection, call | {"resumed_decision": answers}, outcome, [Status.AWAITING_APPROVAL])
+    return await _settle(connection, replace(call, resumed_decision=answers), outcome, [Status.AWAITING_APPROVAL])
 
 
-async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> Row | None:
+async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> ToolCall | None:
     """Take a queued call: its row, with the new fence; None when it is not queued (any more)."""
-    return await (await connection.execute(_CLAIM, [lease_seconds, call_id])).fetchone()
+    return await rows.one(connection, ToolCall, _CLAIM, [lease_seconds, call_id])
 
 
-async def start(connection: Connection, call: Row) -> Row | None:
+async def start(connection: Connection, call: ToolCall) -> ToolCall | None:
     """Mark a claimed call as running: its row, with the time since when; None when the claim was lost."""
-    started = await (await connection.execute(_START, [call["id"], call["fence"]])).fetchone()
+    started = await (await connection.execute(_START, [call.id, call.fence])).fetchone()
     # A row of its own: the transaction may be rolled back, and then the call has not begun.
-    return None if started is None else call | started
+    return None if started is None else replace(call, started_at=started["started_at"])
 
 
 async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
@@ -246,25 +248,25 @@ async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> boo
     return await (await connection.execute(_REQUEUE, [call_id, fence])).fetchone() is not None
 
 
-async def settle(connection: Connection, call: Row, outcome: Outcome) -> bool:
+async def settle(connection: Connection, call: ToolCall, outcome: Outcome) -> bool:
     """End a claimed or running call under the fence in its row; False, and no trace, when the claim was lost."""
     return await _settle(connection, call, outcome, [Status.CLAIMED, Status.RUNNING])
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
     """End the run's calls that nobody has begun; returns their ids."""
-    waiting = await (await connection.execute(_OPEN, [run_id])).fetchall()
+    waiting = await rows.every(connection, ToolCall, _OPEN, [run_id])
     unbegun = [Status.PROPOSED, Status.AWAITING_APPROVAL, Status.QUEUED]
     outcome = Outcome(failure=failure, display=failure.display)
-    return [call["id"] for call in waiting if await _settle(connection, call, outcome, unbegun)]
+    return [call.id for call in waiting if await _settle(connection, call, outcome, unbegun)]
 
 
-async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: list[Status]) -> bool:
+async def _settle(connection: Connection, call: ToolCall, outcome: Outcome, sources: list[Status]) -> bool:
     failure = outcome.failure
-    values: Row = {
-        "id": call["id"],
+    values: dict[str, Any] = {
+        "id": call.id,
         "from": [status.value for status in sources],
-        "fence": call["fence"],
+        "fence": call.fence,
         "status": Status.ERROR.value if failure else Status.SUCCESS.value,
         "error_code": failure and failure.code,
         "error_message": failure and failure.message,
@@ -274,18 +276,18 @@ async def _settle(connection: Connection, call: Row, outcome: Outcome, sources: 
         "display": outcome.display,
         "side_effects": outcome.side_effects,
         "output": None if failure else outcome.output,
-        "attempt": call["attempt"],
-        "queued_at": call["queued_at"],
-        "started_at": call["started_at"],
+        "attempt": call.attempt,
+        "queued_at": call.queued_at,
+        "started_at": call.started_at,
         "execution_time_ms": outcome.execution_time_ms,
-        "approved_params_hash": call["approved_params_hash"],
-        "resumed_decision": call["resumed_decision"],
+        "approved_params_hash": call.approved_params_hash,
+        "resumed_decision": call.resumed_decision,
         "finished_at": datetime.now(UTC),
         "version": ledger.VERSION,
     }
-    values["commitment"] = ledger.commitment(call["row_key"], ledger.settled(values))
+    values["commitment"] = ledger.commitment(_key(call), ledger.settled(values))
     # JSON null is an output too; only a call without any output leaves the column empty.
     values["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
     values["side_effects"] = Jsonb(outcome.side_effects)
-    values["resumed_decision"] = _json(call["resumed_decision"])
+    values["resumed_decision"] = _json(call.resumed_decision)
     return await (await connection.execute(_SETTLE, values)).fetchone() is not None

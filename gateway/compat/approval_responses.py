@@ -175,4 +175,4 @@ def _rests(view: RunView, settled: set[uuid.UUID]) -> bool:
     if not view.suspended:
         return view.final
     calls = (call for turn in view.turns for call in turn.calls)
-    return all(call["status"] in ("success", "error") for call in calls if call["approval_id"] in settled)
+    return all(call.final for call in calls if call.approval_id in settled)

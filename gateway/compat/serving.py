@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.conf import settings
 
 from gateway.compat import approval_responses, replies
 from gateway.compat.interface import StreamWriter, Surface
-from gateway.compat.vendor_errors import TooLarge, Unauthenticated, VendorForm
+from gateway.compat.vendor_errors import MAX_BODY_BYTES, TooLarge, Unauthenticated, VendorForm
 from gateway.http import asgi, authentication, bodies
 from gateway.http.asgi import Answer, Headers, Receive, Request, Scope, Send
 from gateway.http.bodies import ClientGone
@@ -32,7 +31,6 @@ from gateway.runs.view import RunView, call_body
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope
 
-MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_V1_BODY_BYTES
 MAX_KEY_CHARACTERS = 255
 # How long a stream's first event is waited for, so that an early failure is an HTTP error and not one in the stream.
 PATIENCE_SECONDS = KEEP_ALIVE_SECONDS
@@ -77,7 +75,7 @@ async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
 
 async def read(request: Request) -> dict[str, Any]:
     """The JSON object in the body of a request. Raises TooLarge, BadRequest, ClientGone."""
-    return bodies.json_object(await request.body(MAX_BODY_BYTES, TooLarge(MAX_BODY_BYTES)), BadRequest)
+    return bodies.json_object(await request.body(MAX_BODY_BYTES, TooLarge), BadRequest)
 
 
 async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
@@ -166,7 +164,7 @@ def _error(view: RunView) -> tuple[int, str, str]:
 
 def _acted(view: RunView) -> bool:
     """Whether a managed call of the run has begun, so that asking again could act twice."""
-    return any(call["started_at"] is not None for turn in view.turns for call in turn.calls)
+    return any(call.started_at is not None for turn in view.turns for call in turn.calls)
 
 
 # --- streaming -------------------------------------------------------------------------------------------------------
@@ -242,7 +240,7 @@ class _Sent:
                 pieces.append(self._writer.text(turn.number, text))
                 self._text[turn.number] = turn.length
             for call in turn.calls:
-                if call["status"] in ("success", "error") and call["id"] not in self._calls:
-                    self._calls.add(call["id"])
+                if call.final and call.id not in self._calls:
+                    self._calls.add(call.id)
                     pieces.append(self._writer.call(turn.number, call_body(call)))
         return b"".join(pieces)

@@ -15,6 +15,7 @@ from approvals.requests import decisions
 from approvals.requests import erasure as approval_erasure
 from audit.calls import reading, recorder
 from audit.calls.recorder import Failure, Outcome
+from audit.calls.rows import ToolCall
 from audit.retention import expiry
 from gateway.runs import erasure
 from gateway.runs.prompting import continuity
@@ -90,25 +91,25 @@ async def _recover(row: dict[str, Any]) -> QueuedCall | None:
         call = await reading.lock_lost(connection, row)
         if call is None:
             return None
-        tool = registry().get(call["tool_name"])
-        repeatable = call["status"] == "claimed" or (tool is not None and (tool.idempotent or tool.transactional))
-        if repeatable and call["attempt"] < MAX_ATTEMPTS:
-            await recorder.requeue(connection, call["id"], call["fence"])
-            return call["tenant_id"], call["user_id"], call["id"], call["tool_name"]
+        tool = registry().get(call.tool_name)
+        repeatable = call.status == "claimed" or (tool is not None and (tool.idempotent or tool.transactional))
+        if repeatable and call.attempt < MAX_ATTEMPTS:
+            await recorder.requeue(connection, call.id, call.fence)
+            return call.tenant_id, call.user_id, call.id, call.tool_name
         await recorder.settle(connection, call, _lost(call, repeatable))
-    await wakeups.publish(call["run_id"] or call["id"])
+    await wakeups.publish(call.wake_up_id)
     return None
 
 
-def _lost(call: dict[str, Any], repeatable: bool) -> Outcome:
+def _lost(call: ToolCall, repeatable: bool) -> Outcome:
     if repeatable:
-        message = f"{call['tool_name']} lost its worker {call['attempt']} times; it had no effect."
+        message = f"{call.tool_name} lost its worker {call.attempt} times; it had no effect."
         failure = Failure("execution_error", message)
     else:
-        lost = f"The worker was lost while {call['tool_name']} ran"
+        lost = f"The worker was lost while {call.tool_name} ran"
         message = f"{lost}: it may or may not have had its effect. It was not run again."
         failure = Failure("outcome_unknown", message)
-    began = call["started_at"]
+    began = call.started_at
     elapsed = round((datetime.now(UTC) - began).total_seconds() * 1000) if began else None
     return Outcome(failure=failure, display=message, execution_time_ms=elapsed)
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from audit.models import FINAL, Origin
+from audit.models import Origin
 from gateway.http.drf import JSONParser
 from gateway.http.rendering import JSONRenderer
 from gateway.rest import call_serializers
@@ -63,7 +63,7 @@ class ToolCallView(AsyncView):
             wait=_wait(given),
             idempotency_key=parsing.idempotency_key(request.headers.get("Idempotency-Key")),
         )
-        return Response({**call_body(call), "origin": call["origin"]}, 200 if call["status"] in FINAL else 202)
+        return Response({**call_body(call), "origin": call.origin}, 200 if call.final else 202)
 
 
 def _body(request: Request) -> bytes:

@@ -8,8 +8,8 @@ from audit.calls.recorder import NewCall, Place
 from gateway.providers.interface import Answer
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
-from gateway.runs.rows import Run, TurnValues
-from gateway.runs.view import Row, TurnView, pending
+from gateway.runs.rows import Run, RunCall, TurnValues
+from gateway.runs.view import TurnView, pending
 from tools.gates import order
 from tools.gates.interface import Occasion
 from tools.invocation.evaluation import Suggestion
@@ -36,7 +36,7 @@ async def commit(
 
     def committed(proposed: Proposed) -> None:
         execution.known = proposed.rights
-        turn.calls = proposed.rows
+        turn.calls = [RunCall.of(call) for call in proposed.calls]
         turn.details = values.details
         advance(execution.view, fresh)
         execution.sent = execution.sent or bool(proposed.queued)
@@ -54,7 +54,7 @@ async def commit(
             context=lambda: messages.led_up_to(execution.shown, execution.view),
             dispatch=ports.dispatch,
             publish=ports.publish,
-            earlier_failures=Counter(call["tool_name"] for call in earlier if call["error_code"] == "validation_error"),
+            earlier_failures=Counter(call.tool_name for call in earlier if call.error_code == "validation_error"),
             most_seconds=run.profile["tool_seconds"],
         ),
         execution.known,
@@ -63,15 +63,15 @@ async def commit(
 
 def at_rest(turn: TurnView) -> bool:
     """Whether every call of the turn is final, and what humans decided about them has been noted."""
-    return all(_is_final(call) and not _unnoted(call) for call in turn.calls)
+    return all(call.final for call in turn.calls) and not _unnoted(turn)
 
 
-def halting(execution: RunExecution, turn: TurnView) -> Row | None:
+def halting(execution: RunExecution, turn: TurnView) -> RunCall | None:
     """The call that was not approved, if the agent's runs end with such a one."""
     if execution.view.run.profile.get("on_refused_approval") != "halt":
         return None
     refused = ("approval_denied", "approval_expired")
-    return next((call for call in turn.calls if call["approval_id"] and call["error_code"] in refused), None)
+    return next((call for call in turn.calls if call.approval_id and call.error_code in refused), None)
 
 
 async def wait(execution: RunExecution, turn: TurnView) -> None:
@@ -87,7 +87,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
             suspended: Run | None = None
             async with execution.ports.step(execution) as step:
                 batch, ready = await _move_on(execution, step, turn)
-                if unnoted := [call["approval_id"] for call in turn.calls if _is_final(call) and _unnoted(call)]:
+                if unnoted := _unnoted(turn):
                     await step.note(unnoted)
                     turn.calls = await step.calls(turn)
                 if not batch and not at_rest(turn) and not halting(execution, turn):
@@ -116,32 +116,29 @@ async def _move_on(
     ready: list[uuid.UUID] = []
     while True:
         turn.calls = await step.calls(turn)
-        batch = next_batch((call["id"], call["tool_name"], _passed_over(call)) for call in turn.calls)
-        of_batch = [call for call in turn.calls if call["id"] in batch]
-        due = [call["id"] for call in of_batch if call["status"] == "proposed"]
+        batch = next_batch((call.id, call.tool_name, _passed_over(call)) for call in turn.calls)
+        of_batch = [call for call in turn.calls if call.id in batch]
+        due = [call.id for call in of_batch if call.status == "proposed"]
         ready += await step.enqueue(due) if due else []
-        approved = [call for call in of_batch if call["status"] == "awaiting_approval"]
+        approved = [call for call in of_batch if call.status == "awaiting_approval"]
         if not approved:
             return batch, ready
         known = await step.rights()
         # A gate may have refused one: then others take its place, so look again.
-        ready += [call["id"] for call in approved if await step.resume(call, known)]
+        ready += [call.id for call in approved if await step.resume(call, known)]
 
 
-def _passed_over(call: Row) -> bool:
-    return _is_final(call) or (call["status"] == "awaiting_approval" and call["approval_status"] == "pending")
+def _passed_over(call: RunCall) -> bool:
+    return call.final or (call.status == "awaiting_approval" and call.approval_status == "pending")
 
 
-def _unnoted(call: Row) -> bool:
-    return bool(call["approval_id"]) and call.get("approval_used_at") is None
-
-
-def _is_final(call: Row) -> bool:
-    return call["status"] in ("success", "error")
+def _unnoted(turn: TurnView) -> list[uuid.UUID]:
+    """The requests of the turn's final calls that nobody has taken note of."""
+    return [call.approval_id for call in turn.calls if call.approval_id and call.final and not call.approval_used_at]
 
 
 async def _dispatch(execution: RunExecution, turn: TurnView, ids: list[uuid.UUID]) -> None:
     execution.sent = execution.sent or bool(ids)
     await execution.ports.dispatch(
-        [(*execution.scope, call["id"], call["tool_name"]) for call in turn.calls if call["id"] in ids]
+        [(*execution.scope, call.id, call.tool_name) for call in turn.calls if call.id in ids]
     )

@@ -16,8 +16,8 @@ from typing import Protocol
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
-from gateway.runs.rows import Run, RunEnd, TurnValues
-from gateway.runs.view import Row, RunView, TurnView
+from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
+from gateway.runs.view import RunView, TurnView
 from tenants.scope.transactions import TenantScope
 from tools.gates.interface import Caller, Gate, Rights
 from tools.invocation import ports
@@ -54,7 +54,7 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
     None for a run that is not ours any more.
     """
 
-    async def calls(self, turn: TurnView) -> list[Row]:
+    async def calls(self, turn: TurnView) -> list[RunCall]:
         """The turn's calls as they are now, each with the state of its approval request."""
         ...
 
@@ -78,7 +78,7 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
         """Queue proposed calls; the ids of those that were."""
         ...
 
-    async def resume(self, call: Row, known: Rights) -> bool:
+    async def resume(self, call: RunCall, known: Rights) -> bool:
         """Queue a call that was approved, or refuse it where a gate does now: False."""
         ...
 

@@ -17,8 +17,8 @@ from gateway.runs import loop
 from gateway.runs import repository as records
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
-from gateway.runs.rows import Run, RunEnd, TurnValues
-from gateway.runs.view import Row, TurnView
+from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
+from gateway.runs.view import TurnView
 from gateway.runs.watching.wakeups import waits
 from notifications import outbox
 from tenants.scope.transactions import Connection, TenantScope, transaction
@@ -44,7 +44,7 @@ class LiveUnitOfWork(CallUnitOfWork):
             self.notified.add(self._execution.scope.tenant_id)
         return published.run
 
-    async def calls(self, turn: TurnView) -> list[Row]:
+    async def calls(self, turn: TurnView) -> list[RunCall]:
         """Out of `tool_calls` and `approval_requests`."""
         return await records.calls(self.connection, self._execution.view.id, turn.number)
 
@@ -77,7 +77,7 @@ class LiveUnitOfWork(CallUnitOfWork):
         """Those that still wait for their turn."""
         return await recorder.enqueue(self.connection, call_ids)
 
-    async def resume(self, call: Row, known: Rights) -> bool:
+    async def resume(self, call: RunCall, known: Rights) -> bool:
         """Through every gate once more."""
         return await resumption.resume(self.connection, call, known, self._execution.caller)
 

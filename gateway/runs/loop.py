@@ -91,7 +91,7 @@ async def _to_the_end(execution: RunExecution) -> None:
     while not execution.view.final and not execution.view.suspended:
         last = execution.view.last
         if last is not None and (refused := calls.halting(execution, last)):
-            why = refused["error_code"], refused["error_message"]
+            why = refused.error_code, refused.error_message
             await end(execution, RunEnd("cancelled", _said(execution), None, *why, 200))
         elif last is not None and execution.view.run.surface and last.suspensions and calls.at_rest(last):
             # Its client was told that a human decides, and comes back with its next request.

@@ -21,5 +21,5 @@ def ended(view: RunView, seconds: float) -> None:
     _RUN_SECONDS.observe(seconds)
     for turn in view.turns:
         for call in turn.calls:
-            tool = call["tool_name"] if registry().get(call["tool_name"]) else "unknown"
-            _CALLS.labels(tool, call["error_code"] or call["status"]).inc()
+            tool = call.tool_name if registry().get(call.tool_name) else "unknown"
+            _CALLS.labels(tool, call.error_code or call.status).inc()

@@ -17,13 +17,13 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
+from audit.calls.rows import ToolCall
 from gateway.runs.publisher import NOTIFIED, NOTIFY
-from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunEnd, Turn, TurnValues
+from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunCall, RunEnd, Turn, TurnValues
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope
 from tools.invocation import idempotency
 
-Row = dict[str, Any]
 _OF_RUN = rows.columns(Run)
 
 _CONTEXT = f"""
@@ -99,7 +99,7 @@ class Published:
         return cls(Run(*columns[:-1]), columns[-1] > 0)
 
 
-async def context(connection: Connection, user_id: uuid.UUID, agent: str | None) -> Row | None:
+async def context(connection: Connection, user_id: uuid.UUID, agent: str | None) -> dict[str, Any] | None:
     """The member's policy columns beside the agent's (by slug, or the tenant's default); None: not a member."""
     return await (await connection.execute(_CONTEXT, [user_id, agent, agent])).fetchone()
 
@@ -181,8 +181,8 @@ _RUN = f"SELECT {_OF_RUN} FROM runs WHERE id = %s AND user_id = %s"
 _RUN_BY_KEY = f"SELECT {_OF_RUN} FROM runs WHERE user_id = %s AND idempotency_key = %s"
 _TURNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = %s ORDER BY number"
 # With the request that a call waits or waited for.
-_CALL = """
-    SELECT c.*, a.status AS approval_status, a.expires_at AS approval_expires_at, a.used_at AS approval_used_at
+_CALL = f"""
+    SELECT {rows.columns(ToolCall, "c")}, a.status, a.expires_at, a.used_at
     FROM tool_calls c LEFT JOIN approval_requests a ON a.id = c.approval_id"""
 _CALLS = f"{_CALL} WHERE c.run_id = %s ORDER BY c.turn, c.position"
 _CALLS_OF_TURN = f"{_CALL} WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position"
@@ -195,8 +195,8 @@ _PAST_RUNS = """
     ORDER BY r.created_at DESC LIMIT %s"""
 _PAST_TURNS = "SELECT run_id, number, text FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
 _TURNS_OF_RUNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
-_PAST_CALLS = """
-    SELECT * FROM tool_calls WHERE run_id = ANY(%s) ORDER BY run_id, turn, position"""
+_PAST_CALLS = f"""
+    SELECT {rows.columns(ToolCall)} FROM tool_calls WHERE run_id = ANY(%s) ORDER BY run_id, turn, position"""
 _USER_MESSAGE = "SELECT content FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
 
 
@@ -220,17 +220,17 @@ async def turns(connection: Connection, run_id: uuid.UUID) -> list[Turn]:
     return await rows.every(connection, Turn, _TURNS, [run_id])
 
 
-async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = None) -> list[Row]:
+async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = None) -> list[RunCall]:
     """A run's calls, or one turn's, in the order the model made them."""
     if turn is None:
-        return await (await connection.execute(_CALLS.encode(), [run_id])).fetchall()
-    return await (await connection.execute(_CALLS_OF_TURN.encode(), [run_id, turn])).fetchall()
+        return await rows.every(connection, RunCall, _CALLS, [run_id])
+    return await rows.every(connection, RunCall, _CALLS_OF_TURN, [run_id, turn])
 
 
-async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Turn], list[Row]]:
+async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Turn], list[RunCall]]:
     """The turns and the calls of several runs, in order."""
     of_turns = await rows.every(connection, Turn, _TURNS_OF_RUNS, [run_ids])
-    return of_turns, await (await connection.execute(_PAST_CALLS, [run_ids])).fetchall()
+    return of_turns, await rows.every(connection, RunCall, _PAST_CALLS, [run_ids])
 
 
 async def agent_slugs(connection: Connection) -> list[str]:
@@ -247,11 +247,11 @@ async def user_message(connection: Connection, run: Run) -> str:
 
 async def past(
     connection: Connection, conversation_id: uuid.UUID, before: uuid.UUID, most: int
-) -> tuple[list[PastRun], list[PastTurn], list[Row]]:
+) -> tuple[list[PastRun], list[PastTurn], list[RunCall]]:
     """The conversation's newest runs before one, newest first, with their turns and calls in order."""
     runs = await rows.every(connection, PastRun, _PAST_RUNS, [conversation_id, before, most])
     ids = [run.id for run in runs]
     if not ids:
         return [], [], []
     of_turns = await rows.every(connection, PastTurn, _PAST_TURNS, [ids])
-    return runs, of_turns, await (await connection.execute(_PAST_CALLS, [ids])).fetchall()
+    return runs, of_turns, await rows.every(connection, RunCall, _PAST_CALLS, [ids])

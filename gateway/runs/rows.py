@@ -7,7 +7,9 @@ from typing import Any
 
 import orjson
 
+from audit.calls.rows import ToolCall
 from gateway.providers.interface import Answer, SuggestedCall
+from tenants.scope import rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,24 @@ def _more(
 def _plain(text: str) -> str:
     """The text without lone surrogates, which JSON cannot carry."""
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class RunCall(ToolCall):
+    """A call of a run, with the state of the request that it waits or waited for, where that was asked for."""
+
+    conversation_id: uuid.UUID
+    message_id: uuid.UUID
+    run_id: uuid.UUID
+    turn: int
+    approval_status: str | None = None
+    approval_expires_at: datetime | None = None
+    approval_used_at: datetime | None = None
+
+    @classmethod
+    def of(cls, call: ToolCall) -> "RunCall":
+        """A call as it was recorded, of which nothing has been asked since."""
+        return cls(**rows.values(call))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from audit.calls.rows import ToolCall
 from gateway import models
 from gateway.providers.interface import Opaque, SuggestedCall
-from gateway.runs.rows import Run, Turn
+from gateway.runs.rows import Run, RunCall, Turn
 
-Row = dict[str, Any]
 FINAL = frozenset(models.Run.FINAL)
 _Status = models.Run.Status
 
@@ -28,7 +28,7 @@ class TurnView:
     attempt: int
     pieces: list[str] = field(default_factory=list)
     length: int = 0
-    calls: list[Row] = field(default_factory=list)
+    calls: list[RunCall] = field(default_factory=list)
     suspensions: int = 0
     finish_reason: str = "stop"
     heard: list[Opaque] = field(default_factory=list)
@@ -121,12 +121,12 @@ def attempt_of(fence: int) -> int:
     return fence * 100
 
 
-def from_rows(run: Run, turns: list[Turn], calls: list[Row]) -> RunView:
+def from_rows(run: Run, turns: list[Turn], calls: list[RunCall]) -> RunView:
     """The view of a run out of its rows alone."""
     return RunView(run, turn_views(turns, calls))
 
 
-def turn_views(turns: list[Turn], calls: list[Row]) -> list[TurnView]:
+def turn_views(turns: list[Turn], calls: list[RunCall]) -> list[TurnView]:
     """A run's answered turns with their calls."""
     views = [
         TurnView(
@@ -141,7 +141,7 @@ def turn_views(turns: list[Turn], calls: list[Row]) -> list[TurnView]:
         for turn in turns
     ]
     for call in calls:
-        views[call["turn"] - 1].calls.append(call)
+        views[call.turn - 1].calls.append(call)
     return views
 
 
@@ -162,51 +162,47 @@ def show(view: RunView, under_way: TurnView | None) -> None:
 
 
 # --- as the contract shows it ----------------------------------------------------------------------------------------
-def call_body(call: Row) -> Row:
+def call_body(call: ToolCall) -> dict[str, Any]:
     """A tool call as the API shows it."""
     error = None
-    if call["error_code"]:
-        error = {"code": call["error_code"], "message": call["error_message"]}
-        if call["error_field"]:
-            error["field"] = call["error_field"]
+    if call.error_code:
+        error = {"code": call.error_code, "message": call.error_message}
+        if call.error_field:
+            error["field"] = call.error_field
     return {
-        "id": str(call["id"]),
-        "tool": call["tool_name"],
-        "input": call["input"],
-        "status": call["status"],
-        "output": call["output"],
-        "display": call["display"],
+        "id": str(call.id),
+        "tool": call.tool_name,
+        "input": call.input,
+        "status": call.status,
+        "output": call.output,
+        "display": call.display,
         "error": error,
-        "execution_time_ms": call["execution_time_ms"],
-        "turn": call["turn"],
-        "approval_id": call["approval_id"] and str(call["approval_id"]),
+        "execution_time_ms": call.execution_time_ms,
+        "turn": call.turn,
+        "approval_id": call.approval_id and str(call.approval_id),
     }
 
 
-def pending(turn: TurnView) -> list[Row]:
+def pending(turn: TurnView) -> list[RunCall]:
     """The turn's calls that nobody has decided about."""
-    return [
-        call
-        for call in turn.calls
-        if call["status"] == "awaiting_approval" and call.get("approval_status") == "pending"
-    ]
+    return [call for call in turn.calls if call.status == "awaiting_approval" and call.approval_status == "pending"]
 
 
-def required_action(calls: list[Row]) -> Row | None:
+def required_action(calls: list[RunCall]) -> dict[str, Any] | None:
     """What humans must decide for a run with these waiting calls to go on."""
     approvals = [
         {
-            "id": str(call["approval_id"]),
-            "tool": call["tool_name"],
-            "input": call["input"],
-            "expires_at": call["approval_expires_at"].isoformat(),
+            "id": str(call.approval_id),
+            "tool": call.tool_name,
+            "input": call.input,
+            "expires_at": call.approval_expires_at and call.approval_expires_at.isoformat(),
         }
         for call in calls
     ]
     return {"type": "approval", "approvals": approvals} if approvals else None
 
 
-def body(view: RunView) -> Row:
+def body(view: RunView) -> dict[str, Any]:
     """A run as `POST /api/v1/chat` and `GET /api/v1/runs/{id}` answer it."""
     run = view.run
     last = view.last

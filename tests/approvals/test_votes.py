@@ -176,14 +176,14 @@ async def test_an_approved_call_goes_on_while_its_approvers_may_decide(stack: St
 
 
 async def test_a_demotion_waits_until_the_call_it_would_have_stopped_is_queued(stack: Stack, tenant: Cast) -> None:
-    from approvals.requests import votes
+    from approvals.requests import repository, votes
     from tenants.scope.transactions import transaction
 
     request = held(tenant.alice)
     decide(stack, tenant.carol, request, "approve")
-    row = request_row(request)
     async with transaction(tenant.alice.scope) as connection:
-        assert await votes.may_decide(connection, row, await votes.approvers(connection, row)) == {
+        [asked] = await repository.find(connection, [request])
+        assert await votes.may_decide(connection, asked, await votes.approvers(connection, asked)) == {
             tenant.carol.scope.user_id
         }
         owner = psycopg.connect(os.environ["DATABASE_OWNER_URL"], options="-c lock_timeout=50ms")

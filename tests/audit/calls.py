@@ -1,9 +1,11 @@
 """Calls as the recorder takes them."""
 
 import uuid
+from dataclasses import fields
 from typing import Any
 
 from audit.calls.recorder import Failure, NewCall, Outcome, Place
+from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tests.people import Person
@@ -25,6 +27,11 @@ def new_call(position: int = 0, refusal: Failure | None = None, **more: Any) -> 
         "time_limit_ms": 30_000, "refusal": refusal,
     }  # fmt: skip
     return NewCall(**values | more)
+
+
+def as_call(row: dict[str, Any]) -> ToolCall:
+    """A row of `tool_calls` as the recorder reads it."""
+    return ToolCall(**{each.name: row[each.name] for each in fields(ToolCall)})
 
 
 def success() -> Outcome:

@@ -15,7 +15,7 @@ from audit.calls.recorder import Failure, Outcome
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants.scope.transactions import transaction
-from tests.audit.calls import REFUSED, new_call, place, success
+from tests.audit.calls import REFUSED, as_call, new_call, place, success
 from tests.database import rows
 from tests.people import Cast, Person
 
@@ -61,7 +61,7 @@ async def _claim(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _start(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.start(connection, call)
+    return await recorder.start(connection, as_call(call))
 
 
 async def _requeue(connection: recorder.Connection, call: Row) -> object:
@@ -69,7 +69,7 @@ async def _requeue(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _settle(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.settle(connection, call, success())
+    return await recorder.settle(connection, as_call(call), success())
 
 
 async def _withdraw(connection: recorder.Connection, call: Row) -> object:
@@ -85,7 +85,9 @@ async def _resume(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _refuse(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.refuse(connection, call, Failure("approval_denied", "A human denied it."), PASSED_AGAIN)
+    return await recorder.refuse(
+        connection, as_call(call), Failure("approval_denied", "A human denied it."), PASSED_AGAIN
+    )
 
 
 EDITED = {"title": "Milk", "content": "Three litres"}
@@ -168,7 +170,7 @@ async def test_what_a_human_decides_is_an_entry_and_moves_nothing(tenant: Cast) 
         "params_hash": call["params_hash"], "edit": None, "created_at": datetime.now(UTC),
     }  # fmt: skip
     async with transaction(tenant.carol.scope) as connection:
-        await recorder.decide(connection, call, decision)
+        await recorder.decide(connection, as_call(call), decision)
     assert row_of(call["id"]) == call
     assert kinds_of(call["id"]) == ["proposed", "decided"]
     made = ledger.commitment(bytes(call["row_key"]), ledger.decided(decision))
@@ -190,7 +192,7 @@ async def test_another_tenant_decides_nothing(tenant: Cast, other_tenant: Cast) 
 
 async def _decide(person: Person, call: Row, decision: Row) -> None:
     async with transaction(person.scope) as connection:
-        await recorder.decide(connection, call, decision)
+        await recorder.decide(connection, as_call(call), decision)
 
 
 @pytest.mark.parametrize("move", ["start", "requeue", "settle"])
@@ -232,8 +234,7 @@ async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cas
     assert [row_of(call.id)["status"] for call in calls] == ["queued", "error", "proposed"]
     assert [kinds_of(call.id) for call in calls] == [["proposed"], ["proposed", "settled"], ["proposed"]]
     for made in written:
-        stored = row_of(made["id"])
-        assert {name: stored[name] for name in made} == made
+        assert as_call(row_of(made.id)) == made
 
 
 async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
@@ -314,7 +315,7 @@ async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) ->
     failed = await _in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
         outcome = Outcome(failure=Failure("timeout", "Too slow – é 𝒳."), display="x", execution_time_ms=30_000)
-        assert await recorder.settle(connection, failed, outcome)
+        assert await recorder.settle(connection, as_call(failed), outcome)
     withdrawn = await _in_status(tenant.alice, "queued")
     async with transaction(tenant.alice.scope) as connection:
         assert await recorder.withdraw(connection, withdrawn["run_id"], Failure("cancelled", "Cancelled."))
@@ -328,10 +329,12 @@ async def test_commitments_fit_after_an_effect_that_was_rolled_back(tenant: Cast
     call = await _in_status(tenant.alice, "claimed")
     with suppress(ZeroDivisionError):
         async with transaction(tenant.alice.scope) as connection:
-            assert await recorder.start(connection, call) is not None
+            assert await recorder.start(connection, as_call(call)) is not None
             raise ZeroDivisionError
     async with transaction(tenant.alice.scope) as connection:
-        assert await recorder.settle(connection, call, Outcome(failure=Failure("execution_error", "It failed.")))
+        assert await recorder.settle(
+            connection, as_call(call), Outcome(failure=Failure("execution_error", "It failed."))
+        )
     after = row_of(call["id"])
     assert (after["status"], after["started_at"]) == ("error", None)
     assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
@@ -374,5 +377,5 @@ async def _propose(within: Person, of: Person, call: recorder.NewCall) -> None:
 
 async def _settle_and_fail(person: Person, call: Row) -> None:
     async with transaction(person.scope) as connection:
-        assert await recorder.settle(connection, call, success())
+        assert await recorder.settle(connection, as_call(call), success())
         raise ZeroDivisionError

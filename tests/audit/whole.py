@@ -22,6 +22,7 @@ from psycopg.types.json import Jsonb, set_json_loads
 from approvals.requests import erasure as approvals_erasure
 from audit.calls import ledger, recorder
 from audit.calls.recorder import Failure, NewCall, Outcome, Place
+from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
 from audit.checks.findings import Finding, Summary
 from audit.checks.snapshots import Snapshot
@@ -196,6 +197,7 @@ async def _ran(connection: Connection, call_id: uuid.UUID, outcome: Outcome) -> 
     claimed = await recorder.claim(connection, call_id, 15)
     assert claimed is not None
     claimed = await recorder.start(connection, claimed)
+    assert claimed is not None
     assert await recorder.settle(connection, claimed, outcome)
 
 
@@ -238,20 +240,20 @@ async def _withdrawn(connection: Connection, place: Place, approver: uuid.UUID, 
 async def _approved(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = await _held(connection, place, rng)
     edited = {"title": "Edited", "size": rng.randrange(9)}
-    await recorder.edit(connection, call["id"], edited, sha256_hex(edited))
+    await recorder.edit(connection, call.id, edited, sha256_hex(edited))
     change = [{"op": "replace", "path": "/size", "before": 1e20, "after": edited["size"]}]
     await _decide(connection, call, approver, "approve", sha256_hex(edited), change)
-    assert await recorder.resume(connection, call["id"], [{"gate": "allowlist", "ok": True}])
-    await _ran(connection, call["id"], _outcome(rng))
+    assert await recorder.resume(connection, call.id, [{"gate": "allowlist", "ok": True}])
+    await _ran(connection, call.id, _outcome(rng))
 
 
 async def _denied(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = await _held(connection, place, rng)
-    await _decide(connection, call, approver, "deny", call["params_hash"], None)
+    await _decide(connection, call, approver, "deny", call.params_hash, None)
     await recorder.refuse(connection, call, Failure("approval_denied", "Denied.", display="Denied."), None)
 
 
-async def _held(connection: Connection, place: Place, rng: random.Random) -> Row:
+async def _held(connection: Connection, place: Place, rng: random.Random) -> ToolCall:
     call = _call(rng, tier="elevated", approval_id=uuid7())
     await recorder.propose(connection, place, [call], frozenset())
     request = {
@@ -262,16 +264,16 @@ async def _held(connection: Connection, place: Place, rng: random.Random) -> Row
         "expires_at": datetime.now(UTC) + timedelta(days=1), "created_at": datetime.now(UTC),
     }  # fmt: skip
     await insert(connection, "approval_requests", request)
-    found = await (await connection.execute("SELECT * FROM tool_calls WHERE id = %s", [call.id])).fetchone()
+    found = await recorder.find(connection, call.id)
     assert found is not None
     return found
 
 
 async def _decide(
-    connection: Connection, call: Row, approver: uuid.UUID, verdict: str, params_hash: str, edit: Any
+    connection: Connection, call: ToolCall, approver: uuid.UUID, verdict: str, params_hash: str, edit: Any
 ) -> None:
     decision: Row = {
-        "id": uuid7(), "tenant_id": call["tenant_id"], "request_id": call["approval_id"], "call_id": call["id"],
+        "id": uuid7(), "tenant_id": call.tenant_id, "request_id": call.approval_id, "call_id": call.id,
         "user_id": approver, "verdict": verdict, "reason": "because", "via": "page", "params_hash": params_hash,
         "edit": edit, "created_at": datetime.now(UTC),
     }  # fmt: skip

@@ -21,7 +21,8 @@ import psycopg
 from django.conf import settings
 
 from audit.calls import recorder
-from audit.calls.recorder import Failure, Outcome, Row
+from audit.calls.recorder import Failure, Outcome
+from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, sha256_hex
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
@@ -52,32 +53,32 @@ async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) 
     scope = TenantScope(tenant_id, user_id)
     deadline: float | None = None
     while (call := await _claim(scope, call_id)) is not None:
-        with leases.held(call_id, call["fence"]):
-            deadline = deadline or time.monotonic() + call["time_limit_ms"] / 1000
+        with leases.held(call_id, call.fence):
+            deadline = deadline or time.monotonic() + call.time_limit_ms / 1000
             again = await _attempt(scope, call, deadline)
         if not again:
-            await wakeups.publish(call["run_id"] or call["id"])
+            await wakeups.publish(call.wake_up_id)
             return
-        await asyncio.sleep(BACK_OFF * 2 ** (call["attempt"] - 1) * random.uniform(0.5, 1))
+        await asyncio.sleep(BACK_OFF * 2 ** (call.attempt - 1) * random.uniform(0.5, 1))
 
 
-async def _claim(scope: TenantScope, call_id: uuid.UUID) -> Row | None:
+async def _claim(scope: TenantScope, call_id: uuid.UUID) -> ToolCall | None:
     async with transaction(scope) as connection:
         call = await recorder.claim(connection, call_id, settings.RUN_LEASE_SECONDS)
         if call is not None:
-            tool = registry().get(call["tool_name"])
+            tool = registry().get(call.tool_name)
             if tool is not None and not tool.transactional:
                 call = await recorder.start(connection, call)
     if call is not None and tool is not None and not tool.transactional:
-        await wakeups.publish(call["run_id"] or call["id"])
+        await wakeups.publish(call.wake_up_id)
     return call
 
 
-async def _attempt(scope: TenantScope, call: Row, deadline: float) -> bool:
+async def _attempt(scope: TenantScope, call: ToolCall, deadline: float) -> bool:
     """One attempt, settled; True when the call went back to the queue to be tried again."""
-    tool = registry().get(call["tool_name"])
+    tool = registry().get(call.tool_name)
     if tool is None:
-        gone = Failure("unavailable", f"The tool {call['tool_name']} is not installed any more; tell the operator.")
+        gone = Failure("unavailable", f"The tool {call.tool_name} is not installed any more; tell the operator.")
         await _settle(scope, call, Outcome(failure=gone, display=gone.message))
         return False
     guarded = (scope.tenant_id, tool.name)
@@ -98,7 +99,7 @@ async def _attempt(scope: TenantScope, call: Row, deadline: float) -> bool:
             await _settle(scope, call, _success(result, began))
         circuits.succeeded(*guarded)
     except _ClaimLost:
-        log.warning("claim lost", extra={"call_id": str(call["id"])})
+        log.warning("claim lost", extra={"call_id": str(call.id)})
     except ToolError as raised:
         error = registry().settings(tool.name).cleaned(raised)
         # What is wrong with the call itself says nothing about the tool.
@@ -106,7 +107,7 @@ async def _attempt(scope: TenantScope, call: Row, deadline: float) -> bool:
             circuits.failed(*guarded)
         if _worth_trying_again(tool, error, call, deadline):
             async with transaction(scope) as connection:
-                return await recorder.requeue(connection, call["id"], call["fence"])
+                return await recorder.requeue(connection, call.id, call.fence)
         await _settle(scope, call, _failed(error, began))
     except psycopg.OperationalError:
         # The database is away: nothing can be recorded, so the lease runs out and the sweeper decides.
@@ -114,14 +115,14 @@ async def _attempt(scope: TenantScope, call: Row, deadline: float) -> bool:
     except Exception:
         # A fault of the tool's author: recorded for the user without its details, which go to the log.
         trace = registry().settings(tool.name).without_secrets(traceback.format_exc())
-        log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call["id"])})
+        log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call.id)})
         circuits.failed(*guarded)
         crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
         await _settle(scope, call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
     return False
 
 
-async def _effect_and_success(scope: TenantScope, call: Row, tool: Tool, deadline: float) -> None:
+async def _effect_and_success(scope: TenantScope, call: ToolCall, tool: Tool, deadline: float) -> None:
     began = time.monotonic()
     async with transaction(scope) as connection:
         started = await recorder.start(connection, call)
@@ -132,35 +133,34 @@ async def _effect_and_success(scope: TenantScope, call: Row, tool: Tool, deadlin
             raise _ClaimLost
 
 
-async def _run(tool: Tool, call: Row, deadline: float, context: ToolContext) -> ToolResult:
-    arguments = call["input"] if call["approved_input"] is None else call["approved_input"]
+async def _run(tool: Tool, call: ToolCall, deadline: float, context: ToolContext) -> ToolResult:
     try:
         async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-            return await tool.execute(arguments, context)
+            return await tool.execute(call.arguments, context)
     except TimeoutError:
-        limit = call["time_limit_ms"] / 1000
+        limit = call.time_limit_ms / 1000
         raise ToolTimeout(f"{tool.name} did not answer within {limit:g} seconds.", limit) from None
 
 
-def _handles(tool: Tool, call: Row, deadline: float, connection: Connection | None = None) -> dict[str, Any]:
+def _handles(tool: Tool, call: ToolCall, deadline: float, connection: Connection | None = None) -> dict[str, Any]:
     """What the call's context is built from: the handles that its tool declares, and no others."""
     handles: dict[str, Any] = {
-        "call_id": call["id"],
-        "tenant_id": call["tenant_id"],
-        "user_id": call["user_id"],
-        "run_id": call["run_id"],
-        "conversation_id": call["conversation_id"],
+        "call_id": call.id,
+        "tenant_id": call.tenant_id,
+        "user_id": call.user_id,
+        "run_id": call.run_id,
+        "conversation_id": call.conversation_id,
         "seconds": max(0.0, deadline - time.monotonic()),
         "settings": registry().settings(tool.name),
     }
     if connection is not None and "notes" in tool.handles:
-        handles["notes"] = NoteStore(connection, call["tenant_id"], call["user_id"])
+        handles["notes"] = NoteStore(connection, call.tenant_id, call.user_id)
     if connection is not None and "tasks" in tool.handles:
-        handles["tasks"] = TaskStore(connection, call["tenant_id"], call["user_id"])
+        handles["tasks"] = TaskStore(connection, call.tenant_id, call.user_id)
     if "http" in tool.handles:
         handles["http"] = _http()
     if "cache" in tool.handles:
-        handles["cache"] = TenantCache(redis.client(), call["tenant_id"])
+        handles["cache"] = TenantCache(redis.client(), call.tenant_id)
     return handles
 
 
@@ -181,13 +181,13 @@ async def close() -> None:
         await session.close()
 
 
-def _worth_trying_again(tool: Tool, error: ToolError, call: Row, deadline: float) -> bool:
+def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, deadline: float) -> bool:
     repeatable = tool.idempotent or tool.transactional
     return (
         isinstance(error, ToolTimeout)
         and repeatable
-        and call["attempt"] < MAX_ATTEMPTS
-        and deadline - time.monotonic() > BACK_OFF * 2 ** call["attempt"]
+        and call.attempt < MAX_ATTEMPTS
+        and deadline - time.monotonic() > BACK_OFF * 2**call.attempt
     )
 
 
@@ -218,10 +218,10 @@ def _failed(error: ToolError, began: float) -> Outcome:
     return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began))
 
 
-async def _settle(scope: TenantScope, call: Row, outcome: Outcome) -> None:
+async def _settle(scope: TenantScope, call: ToolCall, outcome: Outcome) -> None:
     async with transaction(scope) as connection:
         if not await recorder.settle(connection, call, outcome):
-            log.warning("claim lost", extra={"call_id": str(call["id"])})
+            log.warning("claim lost", extra={"call_id": str(call.id)})
 
 
 def _since(began: float) -> int:

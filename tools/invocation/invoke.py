@@ -13,10 +13,11 @@ from contextlib import suppress
 from typing import Any
 
 from audit.calls import reading
-from audit.calls.recorder import NewCall, Place, Row
+from audit.calls.recorder import NewCall, Place
+from audit.calls.rows import ToolCall
 from audit.canonical import canonical
 from audit.identifiers import uuid7
-from audit.models import FINAL, Origin, Status
+from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Caller
@@ -43,8 +44,8 @@ async def invoke(
     origin: Origin,
     wait: float | None = None,
     idempotency_key: str | None = None,
-) -> Row:
-    """Call a tool in the user's name; the row of `tool_calls` once the call is final, or has been waited for.
+) -> ToolCall:
+    """Call a tool in the user's name; as it is once it is final, or has been waited for.
 
     `arguments` is a JSON value. A call that a gate refuses is recorded and final. `wait` is for how many seconds a call
     is waited for that runs, or that humans have to approve; None: WAIT_SECONDS for one that runs, none for humans.
@@ -61,14 +62,14 @@ async def invoke(
                 return await until_rest(caller, found, wait)
             claim = found
         try:
-            row = await _record(caller, Suggestion(name, text), origin, claim)
+            call = await _record(caller, Suggestion(name, text), origin, claim)
         except ClaimLost:
             continue
-        return row if row["status"] in FINAL else await until_rest(caller, row["id"], wait)
+        return call if call.final else await until_rest(caller, call.id, wait)
 
 
-async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None = None) -> Row:
-    """The row of the user's call once it is final, or has been waited for, as in `invoke`. Raises LookupError."""
+async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None = None) -> ToolCall:
+    """The user's call once it is final, or has been waited for, as in `invoke`. Raises LookupError."""
     began, pause = time.monotonic(), LOOK_SECONDS
     with ports.watch(call_id) as changed:
         while True:
@@ -79,9 +80,9 @@ async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None
                 raise LookupError(call_id)
             patience = wait
             if patience is None:
-                patience = 0 if call["status"] == Status.AWAITING_APPROVAL else WAIT_SECONDS
+                patience = 0 if call.status == Status.AWAITING_APPROVAL else WAIT_SECONDS
             left = patience - (time.monotonic() - began)
-            if call["status"] in FINAL or left <= 0:
+            if call.final or left <= 0:
                 return call
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, pause)):
@@ -89,7 +90,7 @@ async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None
             pause = min(2 * pause, MOST_LOOK_SECONDS)
 
 
-async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, claim: Claim | None) -> Row:
+async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, claim: Claim | None) -> ToolCall:
     """Record one call, and send it if it may run; raises ClaimLost, and then nothing was recorded."""
     approvals = ports.approvals()
 
@@ -114,7 +115,7 @@ async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, c
             most_seconds=MOST_SECONDS,
         )
     )
-    return proposed.rows[0]
+    return proposed.calls[0]
 
 
 def _hash(name: str, arguments: str) -> bytes:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol
 
-from audit.calls.recorder import NewCall, Place, Row
+from audit.calls.recorder import NewCall, Place
+from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
@@ -22,8 +23,8 @@ class UnitOfWork(Protocol):
         """The user's rights as they are now."""
         ...
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
-        """Write calls with their first ledger entries; their rows."""
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Sequence[ToolCall]:
+        """Write calls with their first ledger entries; the calls as they are then."""
         ...
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
@@ -31,7 +32,7 @@ class UnitOfWork(Protocol):
         ...
 
     async def ask_humans(
-        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[dict[str, Any]]
     ) -> Any:
         """Write the requests that held calls wait for; what `publish` takes after the commit."""
         ...

@@ -11,7 +11,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from audit.calls.recorder import NewCall, Place, Row
+from audit.calls.recorder import NewCall, Place
+from audit.calls.rows import ToolCall
 from tools.gates.interface import Caller, Gate, Rights, RulesExhausted
 from tools.invocation import evaluation
 from tools.invocation.dispatch import QueuedCall
@@ -24,9 +25,9 @@ Step = TypeVar("Step", bound=UnitOfWork)
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """Calls as they were recorded: their rows in order, the ids of those that are queued, and by which rights."""
+    """Calls as they were recorded, in order, the ids of those that are queued, and by which rights."""
 
-    rows: list[Row]
+    calls: Sequence[ToolCall]
     queued: frozenset[uuid.UUID]
     rights: Rights
 
@@ -48,7 +49,7 @@ class Proposal(Generic[Step]):
     new_id: Callable[[], uuid.UUID]
     record: Callable[[Step, list[NewCall]], Awaitable[None]]
     committed: Callable[[Proposed], None]
-    context: Callable[[], list[Row]]
+    context: Callable[[], list[dict[str, Any]]]
     dispatch: Callable[[Sequence[QueuedCall]], Awaitable[None]]
     publish: Callable[[Any], Awaitable[None]]
     earlier_failures: Mapping[str, int] | None
@@ -85,7 +86,7 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
                     rights = now
                     continue
                 await proposal.record(step, evaluated)
-                rows = await step.propose(place, evaluated, queued)
+                calls = await step.propose(place, evaluated, queued)
                 await step.use_rules(_rules_used(evaluated))
                 if held:
                     context = proposal.context()
@@ -94,9 +95,9 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
             rights = None
             continue
         break
-    proposed = Proposed(rows, queued, rights)
+    proposed = Proposed(calls, queued, rights)
     proposal.committed(proposed)
-    sent = [(place.tenant_id, place.user_id, row["id"], row["tool_name"]) for row in rows if row["id"] in queued]
+    sent = [(place.tenant_id, place.user_id, call.id, call.tool_name) for call in calls if call.id in queued]
     await proposal.dispatch(sent)
     if asked is not None:
         await proposal.publish(asked)

@@ -25,7 +25,7 @@ from gateway.runs.replay import events
 from gateway.runs.replay.driver import Replayed, replay
 from gateway.runs.replay.recording import NoSuchRun, Recording, load
 from gateway.runs.replay.state import Difference, RecordingEnds
-from gateway.runs.view import Row
+from gateway.runs.rows import RunCall
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
 
@@ -109,7 +109,7 @@ def told(found: Replayed) -> list[str]:
         lines.append(f"  answered {len(turn.text):,} characters, {spent}, in {took(turn.latency_ms)}")
         answers = found.prompts[number].messages if number < len(found.prompts) else ()
         results = {each.call_id: each.content for each in answers if isinstance(each, ToolMessage)}
-        lines += [_call(call, results.get(call_id(call["id"]))) for call in found.recording.of_turn(number)]
+        lines += [_call(call, results.get(call_id(call.id))) for call in found.recording.of_turn(number)]
     if not found.prompts:
         lines += [_call(call, None) for call in found.recording.calls]
     return [*lines, *_end(found)]
@@ -123,10 +123,10 @@ def _head(found: Replayed) -> list[str]:
     return [f"run {run.id}: {run.model}{over}, {run.status}, {_many(run.turns, 'turn')}"]
 
 
-def _call(call: Row, result: str | None) -> str:
-    outcome = call["error_code"] or call["status"]
+def _call(call: RunCall, result: str | None) -> str:
+    outcome = call.error_code or call.status
     said = "" if result is None else f", told {len(result):,} characters"
-    return f"  {visible(call['tool_name'][:60])} {call['id']}: {outcome}{said}"
+    return f"  {visible(call.tool_name[:60])} {call.id}: {outcome}{said}"
 
 
 def _end(found: Replayed) -> list[str]:

@@ -35,7 +35,7 @@ async def chat(scope: Scope, receive: Receive, send: Send) -> None:
 async def _chat(request: Request) -> None:
     """Authenticate, parse, one service call, serialise."""
     principal = await authenticated(request.headers, "chat")
-    body = await request.body(parsing.MAX_BODY_BYTES, parsing.too_large())
+    body = await request.body(parsing.MAX_BODY_BYTES, parsing.too_large)
     parsed = parsing.chat(body, request.headers)
     run = await lifecycle.begin(principal, parsed.request)
     tenant_scope = TenantScope(principal.tenant_id, principal.user_id)

@@ -35,7 +35,7 @@ from gateway.runs.errors import (
 )
 from gateway.runs.prompting import messages
 from gateway.runs.replay import events as replay_events
-from gateway.runs.rows import Turn
+from gateway.runs.rows import RunCall, Turn
 from gateway.runs.view import RunView, call_body
 from gateway.runs.view import body as run_body
 from gateway.runs.watching import events
@@ -109,7 +109,7 @@ class ChatView(AsyncView):
     async def post(self, request: Request) -> HttpResponseBase:
         """Begin a run and answer when it is over, or stream it."""
         headers = {name.lower(): value for name, value in request.headers.items()}
-        bodies.check_length(headers, parsing.MAX_BODY_BYTES, parsing.too_large())
+        bodies.check_length(headers, parsing.MAX_BODY_BYTES, parsing.too_large)
         body = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
         parsed = parsing.chat(body, headers)
         run = await lifecycle.begin(self.principal, parsed.request)
@@ -224,13 +224,13 @@ class RunTraceView(AsyncView):
             turns = await repository.turns(connection, run_id)
             calls = await repository.calls(connection, run_id)
         limit = view.run.profile["max_result_bytes"]
-        trace = [_turn(turn, [call for call in calls if call["turn"] == turn.number], limit) for turn in turns]
+        trace = [_turn(turn, [call for call in calls if call.turn == turn.number], limit) for turn in turns]
         whole = run_body(view)
         shown = {name: whole[name] for name in ("run_id", "conversation_id", "status", "model", "usage", "error")}
         return Response({**shown, "tool_trace": trace})
 
 
-def _turn(turn: Turn, calls: list[dict[str, Any]], limit: int) -> dict[str, Any]:
+def _turn(turn: Turn, calls: list[RunCall], limit: int) -> dict[str, Any]:
     return {
         "turn": turn.number,
         "text": turn.text,
@@ -240,18 +240,18 @@ def _turn(turn: Turn, calls: list[dict[str, Any]], limit: int) -> dict[str, Any]
         "tool_calls": [
             {
                 **call_body(call),
-                "arguments": call["input"] if call["input_raw"] is None else call["input_raw"],
+                "arguments": call.input if call.input_raw is None else call.input_raw,
                 "result": _told(call, limit),
-                "latency_ms": call["execution_time_ms"],
-                "attempt": call["attempt"],
-                "decision": call["decision"],
-                "approved_input": call["approved_input"],
-                "resumed_decision": call["resumed_decision"],
+                "latency_ms": call.execution_time_ms,
+                "attempt": call.attempt,
+                "decision": call.decision,
+                "approved_input": call.approved_input,
+                "resumed_decision": call.resumed_decision,
             }
             for call in calls
         ],
     }
 
 
-def _told(call: dict[str, Any], limit: int) -> Any:
-    return orjson.loads(messages.result(call, limit)) if call["status"] in ("success", "error") else None
+def _told(call: RunCall, limit: int) -> Any:
+    return orjson.loads(messages.result(call, limit)) if call.final else None

@@ -32,12 +32,11 @@ from gateway.providers.interface import (
 from gateway.runs import repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import messages as prompts
-from gateway.runs.rows import Run
+from gateway.runs.rows import Run, RunCall
 from gateway.runs.view import TurnView, turn_views
 from tenants.scope import rows
 from tenants.scope.transactions import Connection
 
-Row = dict[str, Any]
 KEPT_DAYS = 30
 # Transcripts may be long; what is looked up and put back is the newest part.
 MOST_ANSWERS = 200
@@ -69,9 +68,9 @@ def visible(turns: Iterable[TurnView], notice: str = "") -> AssistantMessage:
     return AssistantMessage("\n\n".join([*said, notice] if notice else said), views[-1].client_calls if views else ())
 
 
-def notice(calls: Iterable[Row]) -> str:
+def notice(calls: Iterable[RunCall]) -> str:
     """What is said in the assistant's place when a run waits for humans to decide about these calls."""
-    named = [f"{call['tool_name']} (approval {call['approval_id']})" for call in calls]
+    named = [f"{call.tool_name} (approval {call.approval_id})" for call in calls]
     return (
         f"A human has to approve this before it runs: {', '.join(named)}. "
         "It has not run; ask again once it is decided, and the result will be known."
@@ -125,7 +124,7 @@ async def _turns(connection: Connection, run_ids: list[uuid.UUID]) -> dict[uuid.
     return {
         run_id: turn_views(
             [turn for turn in turns if turn.run_id == run_id],
-            [call for call in calls if call["run_id"] == run_id],
+            [call for call in calls if call.run_id == run_id],
         )
         for run_id in run_ids
     }

@@ -16,13 +16,11 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.runs.rows import PastRun, PastTurn
+from gateway.runs.rows import PastRun, PastTurn, RunCall
 from gateway.runs.view import RunView, TurnView
 from tools.invocation import results as told
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 from tools.registry import registry
-
-Row = dict[str, Any]
 
 ERASED = "What this call answered has been erased."
 # What an approver is shown of the conversation: the last messages, each up to so many characters.
@@ -38,54 +36,54 @@ def call_id(call_id: uuid.UUID) -> str:
     return f"call_{call_id.hex}"
 
 
-def result(call: Row, limit: int) -> str:
+def result(call: RunCall, limit: int) -> str:
     """What the model is told of a call, as JSON text of about `limit` bytes at most."""
     if _erased(call):
-        return told.success(ERASED) if call["status"] == "success" else told.failure(call["error_code"], ERASED)
-    if call["status"] == "success":
-        output, size = call["output"], call["output_bytes"] or 0
+        return told.success(ERASED) if call.status == "success" else told.failure(call.error_code or "", ERASED)
+    if call.status == "success":
+        output, size = call.output, call.output_bytes or 0
         if size > MAX_OUTPUT_BYTES:
             # Only the beginning was kept, as text.
             beginning = output["data"].encode()[:limit].decode("utf-8", "ignore")
             whole = {"ok": True, "data": beginning, "truncated": True, "original_bytes": size}
             return orjson.dumps(whole).decode()
-        return told.success(output, limit, call["approved_input"])
-    if call["status"] == "awaiting_approval":
+        return told.success(output, limit, call.approved_input)
+    if call.status == "awaiting_approval":
         return told.failure("approval_pending", "A human has not decided about this call yet; it has not run.")
-    if call["status"] != "error":
+    if call.status != "error":
         return told.failure("in_progress", "This call has not ended yet; its outcome will be in the tool history.")
-    code = call["error_code"]
-    tool = registry().get(call["tool_name"]) if code == "validation_error" else None
+    code = call.error_code or ""
+    tool = registry().get(call.tool_name) if code == "validation_error" else None
     schema = tool.parameters if tool is not None else None
-    return told.failure(code, call["error_message"] or "", call["error_field"], schema, limit)
+    return told.failure(code, call.error_message or "", call.error_field, schema, limit)
 
 
-def of_turn(text: str, calls: list[Row], limit: int, opaque: tuple[Opaque, ...] = ()) -> list[PromptMessage]:
+def of_turn(text: str, calls: list[RunCall], limit: int, opaque: tuple[Opaque, ...] = ()) -> list[PromptMessage]:
     """A turn as the model is shown it later: its answer, then the results of its calls."""
     if not calls:
         return [AssistantMessage(text, opaque=opaque)] if text or opaque else []
     suggested = tuple(
         SuggestedCall(
-            call_id(call["id"]),
-            call["tool_name"],
+            call_id(call.id),
+            call.tool_name,
             _arguments(call),
         )
         for call in calls
     )
-    results = [ToolMessage(call_id(call["id"]), call["tool_name"], result(call, limit)) for call in calls]
+    results = [ToolMessage(call_id(call.id), call.tool_name, result(call, limit)) for call in calls]
     return [AssistantMessage(text, suggested, opaque), *results]
 
 
-def _arguments(call: Row) -> str:
+def _arguments(call: RunCall) -> str:
     """The arguments as the model wrote them, as JSON text; an erased call's are none."""
-    if call["input"] is None and call["input_raw"]:
-        return str(call["input_raw"])
-    return "{}" if _erased(call) else orjson.dumps(call["input"]).decode()
+    if call.input is None and call.input_raw:
+        return str(call.input_raw)
+    return "{}" if _erased(call) else orjson.dumps(call.input).decode()
 
 
-def _erased(call: Row) -> bool:
+def _erased(call: RunCall) -> bool:
     """Whether the call's payload has been erased: its key goes with it, and nothing else takes the key away."""
-    return "row_key" in call and call["row_key"] is None
+    return call.row_key is None
 
 
 def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
@@ -93,7 +91,7 @@ def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
     return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque) for turn in turns))
 
 
-def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
+def led_up_to(shown: list[PromptMessage], view: RunView) -> list[dict[str, Any]]:
     """What the conversation led up to, for who decides about a call: `{role, text, cut}`, `cut` characters left out."""
     said: list[tuple[str, str]] = []
     for message in shown:
@@ -106,14 +104,14 @@ def led_up_to(shown: list[PromptMessage], view: RunView) -> list[Row]:
     ]
 
 
-def of_past(runs: list[PastRun], turns: list[PastTurn], calls: list[Row], limit: int) -> list[PromptMessage]:
+def of_past(runs: list[PastRun], turns: list[PastTurn], calls: list[RunCall], limit: int) -> list[PromptMessage]:
     """Earlier runs (newest first) as messages in order; the oldest are dropped whole when all are too long."""
     turns_of: dict[uuid.UUID, list[PastTurn]] = defaultdict(list)
-    calls_of: dict[tuple[uuid.UUID, int], list[Row]] = defaultdict(list)
+    calls_of: dict[tuple[uuid.UUID, int], list[RunCall]] = defaultdict(list)
     for turn in turns:
         turns_of[turn.run_id].append(turn)
     for call in calls:
-        calls_of[call["run_id"], call["turn"]].append(call)
+        calls_of[call.run_id, call.turn].append(call)
     shown: list[list[PromptMessage]] = []
     room = MOST_CHARACTERS
     for run in runs:

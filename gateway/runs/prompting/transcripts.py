@@ -59,7 +59,7 @@ async def _answer(connection: Connection, scope: TenantScope, run_id: str) -> tu
     if run is None or not run.surface:
         raise NoSuchResponse(f"resp_{run_id}")
     turns = turn_views(*await repository.of_runs(connection, [run.id]))
-    waited = [call for turn in turns for call in turn.calls if call["approval_id"]]
+    waited = [call for turn in turns for call in turn.calls if call.approval_id]
     return run, continuity.visible(turns, continuity.notice(waited) if waited else "")
 
 

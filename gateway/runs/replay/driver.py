@@ -18,11 +18,12 @@ from gateway.runs.errors import NoSuchResponse
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.prompting import messages as prompts
 from gateway.runs.replay.ports import ReplayPorts
-from gateway.runs.replay.recording import Recording, load
+from gateway.runs.replay.recording import Recording, Row, load
 from gateway.runs.replay.state import Difference, RecordingEnds, ReplayState
 from gateway.runs.replay.unit_of_work import name_of
-from gateway.runs.view import Row, RunView
-from tenants.scope import transactions
+from gateway.runs.rows import RunCall
+from gateway.runs.view import RunView
+from tenants.scope import rows, transactions
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 
 _OF_RUN = ("status", "incomplete_reason", "error_code", "error_message", "error_status")
@@ -67,7 +68,7 @@ async def replay(run_id: uuid.UUID) -> Replayed:
         found.stopped = "the run was deleted with its conversation; its calls are all that is left"
         return found
     for call in recording.calls:
-        if recording.turn(call["turn"]) is None:
+        if recording.turn(call.turn) is None:
             found.differ(name_of(call), "its turn", "one of the run's turns", "no such turn")
     state = ReplayState(recording, recording.run)
     found.view, found.prompts = await _driven(found, state), state.prompts
@@ -106,7 +107,7 @@ async def _driven(found: Replayed, state: ReplayState) -> RunView:
     except RunLost:
         # Cancelled from outside, which is nothing that the loop decides.
         view.run = replace(view.run, **{name: getattr(run, name) for name in _OF_RUN})
-        state.calls |= {call["id"]: call for call in recording.calls if call["id"] in state.calls}
+        state.calls |= {call.id: call for call in recording.calls if call.id in state.calls}
     except RecordingEnds as end:
         found.stopped = str(end)
     except Exception as error:
@@ -126,36 +127,37 @@ def _compare(found: Replayed, state: ReplayState) -> None:
     if state.said is not None:
         found.differ("run", "answer", found.recording.answer, state.said)
     limit = state.run.profile["max_result_bytes"]
-    told = {prompts.call_id(call["id"]): call for call in found.recording.calls}
+    told = {prompts.call_id(call.id): call for call in found.recording.calls}
     for number, prompt in enumerate(found.prompts, 1):
         for message in prompt.messages:
             if isinstance(message, ToolMessage) and (call := told.get(message.call_id)) is not None:
                 expected = prompts.result(call, limit)
                 found.differ(name_of(call), f"what the model was told in turn {number}", expected, message.content)
     for call in found.recording.calls:
-        got = state.calls.get(call["id"])
+        got = state.calls.get(call.id)
         if got is None:
             found.differ(name_of(call), "the call", "recorded", "not made by the loop")
             continue
         for name in _OF_CALL:
-            found.differ(name_of(call), name, call[name], got[name])
+            found.differ(name_of(call), name, getattr(call, name), getattr(got, name))
 
 
-def _check_hashes(found: Replayed, call: Row) -> None:
+def _check_hashes(found: Replayed, call: RunCall) -> None:
     """Hold a call's arguments and output against their hashes."""
-    if call["row_key"] is None:
+    if call.row_key is None:
         return
     pairs = [("params_hash", "input"), ("approved_params_hash", "approved_input")]
-    if call["output_bytes"] is not None and call["output_bytes"] <= MAX_OUTPUT_BYTES:
+    if call.output_bytes is not None and call.output_bytes <= MAX_OUTPUT_BYTES:
         pairs.append(("output_hash", "output"))
     for kept, name in pairs:
-        if call[kept] is None:
+        expected = getattr(call, kept)
+        if expected is None:
             continue
         try:
-            got = sha256_hex(call[name])
+            got = sha256_hex(getattr(call, name))
         except NotCanonical as error:
             got = str(error)
-        found.differ(name_of(call), f"{kept} of its {name}", call[kept], got)
+        found.differ(name_of(call), f"{kept} of its {name}", expected, got)
 
 
 # --- the ledger ------------------------------------------------------------------------------------------------------
@@ -163,16 +165,15 @@ async def _check_entries(found: Replayed) -> None:
     """Make every commitment about the calls again, and look for each sealed entry's leaf in the log."""
     decisions = {row["id"]: row for row in found.recording.decisions}
     for call in found.recording.calls:
-        entries = [entry for entry in found.recording.entries if entry["call_id"] == call["id"]]
+        entries = [entry for entry in found.recording.entries if entry["call_id"] == call.id]
         kinds = [entry["kind"] for entry in entries]
         found.differ(name_of(call), "number of proposed entries", 1, kinds.count("proposed"))
-        final = call["status"] in ("success", "error")
-        found.differ(name_of(call), "number of settled entries", int(final), kinds.count("settled"))
-        decided = iter([row for row in found.recording.decisions if row["call_id"] == call["id"]])
+        found.differ(name_of(call), "number of settled entries", int(call.final), kinds.count("settled"))
+        decided = iter([row for row in found.recording.decisions if row["call_id"] == call.id])
         for entry in entries:
             if entry["kind"] not in statements.OF_CALL:
                 continue
-            if call["row_key"] is None:
+            if call.row_key is None:
                 found.erased += 1
                 continue
             record = None
@@ -187,9 +188,9 @@ async def _check_entries(found: Replayed) -> None:
     await _check_leaves(found)
 
 
-def _fits(entry: Row, call: Row, record: Row | None) -> bool:
+def _fits(entry: Row, call: RunCall, record: Row | None) -> bool:
     try:
-        stated = statements.made_again(entry, call, record)
+        stated = statements.made_again(entry, rows.values(call), record)
     except ValueError:
         return False
     return stated is not None and stated.fits(bytes(entry["commitment"]))
@@ -198,8 +199,8 @@ def _fits(entry: Row, call: Row, record: Row | None) -> bool:
 async def _check_leaves(found: Replayed) -> None:
     sealed = [entry for entry in found.recording.entries if entry["leaf_index"] is not None]
     indexes = {entry["leaf_index"] // _HASHES for entry in sealed}
-    rows = await transactions.fetch(_TILE, [list(indexes)], login="operator") if sealed else []
-    tiles = {row["index"]: bytes(row["hashes"]) for row in rows}
+    found_tiles = await transactions.fetch(_TILE, [list(indexes)], login="operator") if sealed else []
+    tiles = {row["index"]: bytes(row["hashes"]) for row in found_tiles}
     for entry in sealed:
         tile, place = divmod(entry["leaf_index"], _HASHES)
         kept = tiles.get(tile, b"")[place * _BYTES : (place + 1) * _BYTES]

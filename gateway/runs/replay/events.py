@@ -11,20 +11,22 @@ in the order in which they ended. Every event of a tool has `params_hash`, `outp
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from operator import itemgetter
+from typing import Any
 
 import orjson
 
 from gateway.runs import repository
 from gateway.runs.errors import RunNotOver
 from gateway.runs.replay.recording import Recording
-from gateway.runs.rows import Run, Turn
-from gateway.runs.view import FINAL, Row
+from gateway.runs.rows import Run, RunCall, Turn
+from gateway.runs.view import FINAL
 from tenants.scope.transactions import TenantScope, transaction
 
 CONTENT_TYPE = "application/x-ndjson"
 
 
-def of_turn(run_id: uuid.UUID, number: int, turn: Turn | None, calls: list[Row]) -> Iterator[bytes]:
+def of_turn(run_id: uuid.UUID, number: int, turn: Turn | None, calls: list[RunCall]) -> Iterator[bytes]:
     """The lines of one turn; without `turn`, of which only calls are left, those of the tools."""
     if turn is not None:
         yield _line(
@@ -43,8 +45,8 @@ def of_turn(run_id: uuid.UUID, number: int, turn: Turn | None, calls: list[Row])
     for call in calls:
         yield _line(_tool_call(run_id, call))
     # What a cancelled run leaves running has not come to anything yet.
-    ended = [call for call in calls if call["finished_at"] is not None]
-    for call in sorted(ended, key=lambda call: (call["finished_at"], call["position"])):
+    ended = [(call.finished_at, call.position, call) for call in calls if call.finished_at is not None]
+    for *_, call in sorted(ended, key=itemgetter(0, 1)):
         yield _line(_tool_result(run_id, call))
 
 
@@ -56,7 +58,7 @@ def of_recording(run_id: uuid.UUID, recording: Recording) -> Iterator[bytes]:
 
 
 def _lines(run_id: uuid.UUID, recording: Recording) -> Iterator[bytes]:
-    numbers = {call["turn"] for call in recording.calls} | {turn.number for turn in recording.turns}
+    numbers = {call.turn for call in recording.calls} | {turn.number for turn in recording.turns}
     for number in sorted(numbers):
         yield from of_turn(run_id, number, recording.turn(number), recording.of_turn(number))
 
@@ -78,44 +80,44 @@ async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
             yield line
 
 
-def _tool_call(run_id: uuid.UUID, call: Row) -> Row:
+def _tool_call(run_id: uuid.UUID, call: RunCall) -> dict[str, Any]:
     return _head("ToolCall", run_id, call) | {
-        "params": call["input"],
-        "params_raw": call["input_raw"],
-        "approved_params": call["approved_input"],
-        "approved_params_hash": call["approved_params_hash"],
-        "tier": call["tier"],
-        "decision": call["decision"],
-        "created_at": call["created_at"],
+        "params": call.input,
+        "params_raw": call.input_raw,
+        "approved_params": call.approved_input,
+        "approved_params_hash": call.approved_params_hash,
+        "tier": call.tier,
+        "decision": call.decision,
+        "created_at": call.created_at,
     }
 
 
-def _tool_result(run_id: uuid.UUID, call: Row) -> Row:
-    error = {"code": call["error_code"], "message": call["error_message"], "field": call["error_field"]}
+def _tool_result(run_id: uuid.UUID, call: RunCall) -> dict[str, Any]:
+    error = {"code": call.error_code, "message": call.error_message, "field": call.error_field}
     return _head("ToolResult", run_id, call) | {
-        "status": call["status"],
-        "output": call["output"],
-        "error": error if call["error_code"] else None,
-        "started_at": call["started_at"],
-        "finished_at": call["finished_at"],
+        "status": call.status,
+        "output": call.output,
+        "error": error if call.error_code else None,
+        "started_at": call.started_at,
+        "finished_at": call.finished_at,
     }
 
 
-def _head(event: str, run_id: uuid.UUID, call: Row) -> Row:
+def _head(event: str, run_id: uuid.UUID, call: RunCall) -> dict[str, Any]:
     """What both events of a call begin with."""
     return {
         "event": event,
         "run_id": run_id,
-        "turn": call["turn"],
-        "call_id": call["id"],
-        "tool": call["tool_name"],
-        "params_hash": call["params_hash"],
-        "output_hash": call["output_hash"],
-        "latency_ms": call["execution_time_ms"],
-        "side_effects": call["side_effects"],
-        "erased": call["row_key"] is None,
+        "turn": call.turn,
+        "call_id": call.id,
+        "tool": call.tool_name,
+        "params_hash": call.params_hash,
+        "output_hash": call.output_hash,
+        "latency_ms": call.execution_time_ms,
+        "side_effects": call.side_effects,
+        "erased": call.row_key is None,
     }
 
 
-def _line(event: Row) -> bytes:
+def _line(event: dict[str, Any]) -> bytes:
     return orjson.dumps(event, default=str, option=orjson.OPT_UTC_Z) + b"\n"

@@ -16,9 +16,9 @@ from approvals.events import ApprovalEvents
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Provider
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.recording import answer_of
-from gateway.runs.replay.state import ENDED, ReplayState
+from gateway.runs.replay.state import ReplayState
 from gateway.runs.replay.unit_of_work import ReplayUnitOfWork
-from gateway.runs.view import Row
+from gateway.runs.rows import RunCall
 from tenants.scope.transactions import TenantScope
 from tools.gates.interface import Candidate, Gate, GateContext, GateResult
 from tools.invocation.dispatch import QueuedCall
@@ -62,8 +62,8 @@ class ReplayPorts:
         """Each ends as it is recorded, unless the run's end overtook it."""
         for _, _, call_id, _ in calls:
             recorded = self._state.recorded(call_id)
-            if recorded["status"] in ENDED and not _withdrawn(recorded):
-                self._state.calls[call_id] |= recorded
+            if recorded.final and not _withdrawn(recorded):
+                self._state.calls[call_id] = recorded
                 self._bell.set()
 
     async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
@@ -73,9 +73,9 @@ class ReplayPorts:
         """Nobody is told."""
 
 
-def _withdrawn(call: Row) -> bool:
+def _withdrawn(call: RunCall) -> bool:
     """Whether a call that the gates let through ended without having been begun."""
-    return bool(call["error_code"] == "cancelled" and call["attempt"] == 0)
+    return call.error_code == "cancelled" and call.attempt == 0
 
 
 class _Bell(asyncio.Event):
@@ -118,15 +118,15 @@ class _RecordedProvider:
 class _RecordedGates:
     """The gates' answers, a call at each iteration."""
 
-    def __init__(self, state: ReplayState, calls: list[Row]):
+    def __init__(self, state: ReplayState, calls: list[RunCall]):
         self._state = state
         self._left = iter(calls)
 
     def __iter__(self) -> Iterator[Gate]:
         call = next(self._left)
-        self._state.ids = deque(each for each in (call["id"], call["approval_id"]) if each)
-        for kept in call["decision"]:
-            yield _RecordedGate(GateResult(**kept))
+        self._state.ids = deque(each for each in (call.id, call.approval_id) if each)
+        for answer in call.decision:
+            yield _RecordedGate(GateResult(**answer))
 
 
 class _RecordedGate(Gate):

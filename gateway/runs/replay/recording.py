@@ -5,20 +5,22 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
+from approvals.requests import repository as approvals
 from approvals.requests import rights
+from approvals.rows import ApprovalRequest
 from gateway.providers.interface import Answer, Opaque, PromptMessage, SuggestedCall, Usage
 from gateway.runs import preparation, repository
 from gateway.runs.execution import Asked
-from gateway.runs.rows import Run, Turn
-from gateway.runs.view import Row
+from gateway.runs.rows import Run, RunCall, Turn
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 
+Row = dict[str, Any]
+
 _WHOSE = """
     SELECT tenant_id, user_id FROM runs WHERE id = %s
     UNION ALL (SELECT tenant_id, user_id FROM tool_calls WHERE run_id = %s LIMIT 1) LIMIT 1"""
-_REQUESTS = "SELECT * FROM approval_requests WHERE run_id = %s"
 _DECISIONS = "SELECT * FROM approval_decisions WHERE call_id = ANY(%s) ORDER BY id"
 _ENTRIES = "SELECT * FROM ledger_entries WHERE tenant_id = %s AND call_id = ANY(%s) ORDER BY seq"
 _ANSWER = "SELECT content FROM messages WHERE id = %s"
@@ -38,8 +40,8 @@ class Recording:
 
     scope: TenantScope
     run: Run | None
-    calls: list[Row]
-    requests: dict[uuid.UUID, Row]
+    calls: list[RunCall]
+    requests: dict[uuid.UUID, ApprovalRequest]
     decisions: list[Row]
     entries: list[Row]
     turns: list[Turn] = field(default_factory=list)
@@ -49,9 +51,9 @@ class Recording:
     known: Rights | None = None
     answer: str | None = None
 
-    def of_turn(self, number: int) -> list[Row]:
+    def of_turn(self, number: int) -> list[RunCall]:
         """A turn's calls, in order."""
-        return [call for call in self.calls if call["turn"] == number]
+        return [call for call in self.calls if call.turn == number]
 
     def turn(self, number: int) -> Turn | None:
         """An answered turn."""
@@ -71,12 +73,12 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
         await connection.execute("SET TRANSACTION READ ONLY")
         run = await repository.run(connection, scope, run_id)
         calls = await repository.calls(connection, run_id)
-        ids = [call["id"] for call in calls]
+        ids = [call.id for call in calls]
         found = Recording(
             scope,
             run,
             calls,
-            {row["id"]: row for row in await _all(connection, _REQUESTS, run_id)},
+            {each.id: each for each in await approvals.of_run(connection, run_id)},
             await _all(connection, _DECISIONS, ids),
             await _all(connection, _ENTRIES, scope.tenant_id, ids),
         )
@@ -94,10 +96,10 @@ async def _all(connection: Connection, query: LiteralString, *values: Any) -> li
     return await (await connection.execute(query, values)).fetchall()
 
 
-def answer_of(turn: Turn, calls: list[Row]) -> Answer:
+def answer_of(turn: Turn, calls: list[RunCall]) -> Answer:
     """What the model answered in a turn, out of its row and its calls'."""
     details = turn.details
-    suggested = [SuggestedCall(call["id"].hex, call["tool_name"], arguments_of(call)) for call in calls]
+    suggested = [SuggestedCall(call.id.hex, call.tool_name, arguments_of(call)) for call in calls]
     suggested += [SuggestedCall(*each) for each in details.get("client_calls", ())]
     for at, call_id, name, arguments in details.get("left_out", ()):
         suggested.insert(at, SuggestedCall(call_id, name, arguments))
@@ -117,6 +119,6 @@ def answer_of(turn: Turn, calls: list[Row]) -> Answer:
     )
 
 
-def arguments_of(call: Row) -> str:
+def arguments_of(call: RunCall) -> str:
     """The text of a call's arguments: as the model sent it where that was no JSON, else JSON that says the same."""
-    return call["input_raw"] if call["input_raw"] is not None else json.dumps(call["input"])
+    return call.input_raw if call.input_raw is not None else json.dumps(call.input)

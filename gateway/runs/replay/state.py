@@ -2,18 +2,21 @@
 
 import uuid
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from approvals.rows import ApprovalRequest
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
 from gateway.runs.execution import RunLost
 from gateway.runs.replay.recording import Recording
-from gateway.runs.rows import Run, Turn
-from gateway.runs.view import FINAL, Row
+from gateway.runs.rows import Run, RunCall, Turn
+from gateway.runs.view import FINAL
 
-ENDED = ("success", "error")
+_NO_REQUEST = uuid.UUID(int=0)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class ReplayState:
         self.run = run
         self.differences: list[Difference] = []
         self.prompts: list[Prompt] = []
-        self.calls: dict[uuid.UUID, Row] = {}
+        self.calls: dict[uuid.UUID, RunCall] = {}
         self.said: str | None = None
         self.suspensions = 0
         self.ids: deque[uuid.UUID] = deque()
@@ -85,49 +88,52 @@ class ReplayState:
             raise self.end()
         calls = self.recording.of_turn(number)
         for call in calls:
-            if call["row_key"] is None:
-                raise RecordingEnds(f"the payload of {call['tool_name']} ({call['id']}) in turn {number} was erased")
-        self.ids = deque(call["id"] for call in calls)
+            if call.row_key is None:
+                raise RecordingEnds(f"the payload of {call.tool_name} ({call.id}) in turn {number} was erased")
+        self.ids = deque(call.id for call in calls)
         self.suspensions = 0
         return turn
 
     # --- what humans did ---------------------------------------------------------------------------------------------
-    def undecided(self) -> list[Row]:
+    def undecided(self) -> list[tuple[RunCall, ApprovalRequest]]:
         """The calls that a human has yet to decide about in the replay, and did decide about."""
-        waiting = [call for call in self.calls.values() if call["approval_status"] == "pending"]
-        return [call for call in waiting if self._was_decided(call)]
+        waiting = [call for call in self.calls.values() if call.approval_status == "pending"]
+        requests = [(call, self.recording.requests.get(call.approval_id or _NO_REQUEST)) for call in waiting]
+        return [(call, request) for call, request in requests if request is not None and self._was_decided(request)]
 
     def decide(self) -> bool:
         """Let the next human decide; False when nobody did any more."""
         decided = self.undecided()
         if not decided:
             return False
-        first = min(decided, key=lambda call: self.recording.requests[call["approval_id"]]["decided_at"])
-        recorded = self.recorded(first["id"])
-        status = self.recording.requests[first["approval_id"]]["status"]
-        if status == "approved":
-            first |= {"approval_status": status, "approved_input": recorded["approved_input"]}
+        call, request = min(decided, key=lambda each: each[1].decided_at or _NEVER)
+        recorded = self.recorded(call.id)
+        if request.status == "approved":
+            self.change(call.id, approval_status=request.status, approved_input=recorded.approved_input)
         else:
-            first |= recorded | {"approval_status": status, "approval_used_at": None}
+            self.calls[call.id] = replace(recorded, approval_status=request.status, approval_used_at=None)
         return True
 
-    def _was_decided(self, call: Row) -> bool:
-        request = self.recording.requests.get(call["approval_id"])
-        if request is None or request["status"] == "pending":
+    def _was_decided(self, request: ApprovalRequest) -> bool:
+        if request.status == "pending":
             return False
         # What is withdrawn at the run's end is decided in the same moment.
-        return not (request["status"] == "cancelled" and request["decided_at"] == self.run.finished_at)
+        return not (request.status == "cancelled" and request.decided_at == self.run.finished_at)
 
     def only_humans_are_waited_for(self) -> bool:
         """Whether every call that has not ended waits for a decision, and no suspension is left to happen before it."""
-        is_open = [call for call in self.calls.values() if call["status"] not in ENDED]
+        is_open = [call for call in self.calls.values() if not call.final]
         turn = self.recording.turn(len(self.prompts))
         return (
-            all(call["approval_status"] == "pending" for call in is_open)
+            all(call.approval_status == "pending" for call in is_open)
             and turn is not None
             and self.suspensions >= turn.suspensions
         )
 
-    def recorded(self, call_id: uuid.UUID) -> Row:
+    def change(self, call_id: uuid.UUID, **columns: Any) -> None:
+        """Take a call on."""
+        self.calls[call_id] = replace(self.calls[call_id], **columns)
+
+    def recorded(self, call_id: uuid.UUID) -> RunCall:
         """A call's row as it is recorded."""
-        return next(call for call in self.recording.calls if call["id"] == call_id)
+        return next(call for call in self.recording.calls if call.id == call_id)

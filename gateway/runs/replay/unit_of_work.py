@@ -8,15 +8,15 @@ from typing import Any
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.runs.execution import RunExecution
-from gateway.runs.replay.state import ENDED, ReplayState
-from gateway.runs.rows import Run, RunEnd, TurnValues
-from gateway.runs.view import Row, TurnView
+from gateway.runs.replay.state import ReplayState
+from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
+from gateway.runs.view import TurnView
 from tenants.scope import rows
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
 
 # What a call's row holds before it has ended.
-_OPEN: Row = {
+_OPEN: dict[str, Any] = {
     **dict.fromkeys(("error_code", "error_message", "error_field", "output", "output_bytes", "output_hash")),
     **dict.fromkeys(("started_at", "finished_at", "execution_time_ms", "approved_input", "resumed_decision")),
     **dict.fromkeys(("approval_status", "approval_used_at")),
@@ -36,10 +36,10 @@ class ReplayUnitOfWork:
         assert self._state.recording.known is not None
         return self._state.recording.known
 
-    async def calls(self, turn: TurnView) -> list[Row]:
+    async def calls(self, turn: TurnView) -> list[RunCall]:
         """As far as the replay has taken them."""
-        found = [dict(call) for call in self._state.calls.values() if call["turn"] == turn.number]
-        return sorted(found, key=lambda call: call["position"])
+        found = [call for call in self._state.calls.values() if call.turn == turn.number]
+        return sorted(found, key=lambda call: call.position)
 
     async def commit_turn(self, values: TurnValues) -> Run | None:
         """Compare the turn with its row."""
@@ -82,35 +82,35 @@ class ReplayUnitOfWork:
         self._state.suspensions += 1
         return replace(self._execution.view.run, status="requires_action")
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[Row]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[RunCall]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
         assert place.turn is not None, "a run's calls have a turn"
         for recorded, call in zip(self._state.recording.of_turn(place.turn), evaluated, strict=True):
             where = name_of(recorded)
             for name in ("position", "tool_name", "input", "input_raw", "params_hash", "approval_id"):
-                self._state.differ(where, name, recorded[name], getattr(call, name))
-            self._state.differ(where, "gates", _bare(recorded["decision"]), _bare(call.decision))
-            state: Row = {"status": "queued" if call.id in queued else "proposed"}
+                self._state.differ(where, name, getattr(recorded, name), getattr(call, name))
+            self._state.differ(where, "gates", _bare(recorded.decision), _bare(call.decision))
+            state: dict[str, Any] = {"status": "queued" if call.id in queued else "proposed"}
             if call.approval_id:
                 state = {"status": "awaiting_approval", "approval_status": "pending"}
             if call.refusal is not None:
                 said = ("code", "message", "field")
                 state = {"status": "error", "display": call.refusal.display}
                 state |= {f"error_{name}": getattr(call.refusal, name) for name in said}
-            self._state.calls[call.id] = recorded | _OPEN | state
-        return [dict(self._state.calls[call.id]) for call in evaluated]
+            self._state.calls[call.id] = replace(recorded, **_OPEN | state)
+        return [self._state.calls[call.id] for call in evaluated]
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """They were counted then."""
 
     async def ask_humans(
-        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[Row]
+        self, place: Place, held: Sequence[NewCall], policy: Policy, *, agent: str, context: list[dict[str, Any]]
     ) -> ApprovalEvents:
         """Compare what this run's turns had said with what the approvers were shown."""
         own = sum(bool(turn.text.strip()) for turn in self._execution.view.turns)
         for call in held:
             request = self._state.recording.requests.get(call.approval_id) if call.approval_id else None
-            shown = request["context"] if request else []
+            shown = request.context if request else []
             last = min(own, len(context))
             self._state.differ(f"turn {place.turn}", "what approvers were shown", shown[-last:], context[-last:])
         return ApprovalEvents([])
@@ -118,41 +118,40 @@ class ReplayUnitOfWork:
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
         """Queue them."""
         for call_id in call_ids:
-            self._state.calls[call_id]["status"] = "queued"
+            self._state.change(call_id, status="queued")
         return call_ids
 
-    async def resume(self, call: Row, known: Rights) -> bool:
+    async def resume(self, call: RunCall, known: Rights) -> bool:
         """As the gates are recorded to have answered, the second time."""
-        recorded = self._state.recorded(call["id"])
-        state = self._state.calls[call["id"]]
-        if recorded["resumed_decision"] is None:
+        recorded = self._state.recorded(call.id)
+        if recorded.resumed_decision is None:
             raise self._state.end()
-        state |= {"resumed_decision": recorded["resumed_decision"], "approval_used_at": recorded["approval_used_at"]}
-        if all(answer["ok"] for answer in recorded["resumed_decision"]):
-            state["status"] = "queued"
+        if all(answer["ok"] for answer in recorded.resumed_decision):
+            again = {"resumed_decision": recorded.resumed_decision, "approval_used_at": recorded.approval_used_at}
+            self._state.change(call.id, status="queued", **again)
             return True
-        state |= recorded
+        self._state.calls[call.id] = recorded
         return False
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """The loop has seen them."""
-        for call in self._state.calls.values():
-            if call["approval_id"] in request_ids:
-                call["approval_used_at"] = self._execution.view.run.created_at
+        for call in list(self._state.calls.values()):
+            if call.approval_id in request_ids:
+                self._state.change(call.id, approval_used_at=self._execution.view.run.created_at)
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """End what has not begun."""
         said = {"error_code": failure.code, "error_message": failure.message, "error_field": failure.field}
-        for call in self._state.calls.values():
-            if call["status"] not in ENDED:
-                call |= {"status": "error", "display": failure.display, **said}
+        for call in list(self._state.calls.values()):
+            if not call.final:
+                self._state.change(call.id, status="error", display=failure.display, **said)
         return ApprovalEvents([])
 
 
-def name_of(call: Row) -> str:
+def name_of(call: RunCall) -> str:
     """A call in words."""
-    return f"turn {call['turn']}, call {call['position'] + 1} ({ascii(call['tool_name'])[1:-1]})"
+    return f"turn {call.turn}, call {call.position + 1} ({ascii(call.tool_name)[1:-1]})"
 
 
-def _bare(answers: list[Row]) -> list[tuple[Any, ...]]:
+def _bare(answers: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(answer.get(name) for name in ("gate", "ok", "code", "model", "user", "log")) for answer in answers]

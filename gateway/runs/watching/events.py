@@ -13,7 +13,8 @@ from typing import Any
 
 import orjson
 
-from gateway.runs.view import Row, RunView, TurnView, body, call_body, pending, required_action
+from gateway.runs.rows import RunCall
+from gateway.runs.view import RunView, TurnView, body, call_body, pending, required_action
 
 END = "end"
 _POSITION = re.compile(r"(\d{1,6})\.(\d{1,9})\.(\d{1,9})\.([0-4]{0,100000})(?:\.(\d{1,6}))?\Z")
@@ -51,7 +52,7 @@ class Event:
 
     position: Position
     name: str
-    data: Row
+    data: dict[str, Any]
 
     def encode(self) -> bytes:
         """The event's bytes; JSON has no raw newline, so no text can forge a field."""
@@ -120,7 +121,7 @@ def _of_turn(view: RunView, turn: TurnView, at: Position) -> Iterator[Event]:
             at = event.position
             yield event
         at = replace(at, suspensions=turn.suspensions)
-        yield _requires_action(view, turn, at, [call for call in turn.calls if call["approval_id"]])
+        yield _requires_action(view, turn, at, [call for call in turn.calls if call.approval_id])
     for event in _of_calls(run_id, turn, at):
         at = event.position
         yield event
@@ -129,7 +130,7 @@ def _of_turn(view: RunView, turn: TurnView, at: Position) -> Iterator[Event]:
         yield _requires_action(view, turn, at, pending(turn))
 
 
-def _requires_action(view: RunView, turn: TurnView, at: Position, calls: list[Row]) -> Event:
+def _requires_action(view: RunView, turn: TurnView, at: Position, calls: list[RunCall]) -> Event:
     whole = body(view)
     so_far = [call for call in whole["tool_calls"] if call["turn"] <= turn.number]
     then = {"status": "requires_action", "content": turn.text, "error": None, "incomplete_reason": None}
@@ -142,19 +143,19 @@ def _of_calls(run_id: str, turn: TurnView, at: Position, *, before_decisions: bo
     """What became of the turn's calls; `before_decisions` leaves out what humans let happen."""
     for index, call in enumerate(turn.calls):
         for step, name, data in _steps_of(call, int(at.steps[index])):
-            if before_decisions and call["approval_id"] and step > _AWAITING:
+            if before_decisions and call.approval_id and step > _AWAITING:
                 continue
             at = replace(at, steps=at.steps[:index] + str(step) + at.steps[index + 1 :])
             yield Event(at, name, {"run_id": run_id, **data})
 
 
-def _steps_of(call: Row, seen: int) -> Iterator[tuple[int, str, Row]]:
+def _steps_of(call: RunCall, seen: int) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """The events of a call beyond the last one seen: (digit, name, data)."""
-    status = call["status"]
-    if seen < _AWAITING and call["approval_id"]:
+    status = call.status
+    if seen < _AWAITING and call.approval_id:
         yield _AWAITING, "tool_call.awaiting_approval", {**call_body(call), **_NOT_YET, "status": "awaiting_approval"}
     settled = status in ("success", "error")
-    if seen < _RUNNING and (status == "running" or (settled and call["started_at"] is not None)):
+    if seen < _RUNNING and (status == "running" or (settled and call.started_at is not None)):
         yield _RUNNING, "tool_call.running", {**call_body(call), **_NOT_YET, "status": "running"}
     if seen < _SETTLED and settled:
         yield _SETTLED, "tool_call.settled", call_body(call)
