@@ -326,7 +326,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a run's turn is committed under an old fence",
-        ("tests/gateway/test_records.py",),
+        ("tests/gateway/runs/test_repository.py",),
         "gateway/runs/repository.py",
         '_HELD = "WHERE id = %(id)s AND fence = %(fence)s AND',
         '_HELD = "WHERE id = %(id)s AND',

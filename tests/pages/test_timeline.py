@@ -9,7 +9,7 @@ import pytest
 
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended
+from tests.gateway.runs.replays import ended
 from tests.pages.test_history import queries_of, signed_in
 from tests.people import Cast, Person
 from tests.stack import Stack

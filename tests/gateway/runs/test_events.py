@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gateway.runs.view import RunView, TurnView, attempt_of
 from gateway.runs.watching import events
 from gateway.runs.watching.events import END, START, Event, position
-from tests.gateway.run_rows import call_row, held_row, run_row, turn, view
+from tests.gateway.runs.rows import call_row, held_row, run_row, turn, view
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 # What may happen to a run: each step is a name and a number that chooses where.
@@ -52,7 +52,7 @@ class Reader:
 
 def _change(run: RunView, what: str, number: int) -> None:
     last = run.turns[-1] if run.turns else None
-    if what == "turn" and (last is None or all(call["status"] in ("success", "error") for call in last.calls)):
+    if what == "turn" and (last is None or all(call.final for call in last.calls)):
         run.turns.append(TurnView(len(run.turns) + 1, attempt_of(1)))
     elif last is None:
         return
@@ -67,20 +67,21 @@ def _change(run: RunView, what: str, number: int) -> None:
         run.run = replace(run.run, status="requires_action")
         last.suspensions += 1
     elif last.calls:
-        call = last.calls[number % len(last.calls)]
-        undecided = call.get("approval_status") == "pending"
+        at = number % len(last.calls)
+        call = last.calls[at]
+        undecided = call.approval_status == "pending"
         if what == "decide" and undecided:
-            call["approval_status"] = "approved"
+            last.calls[at] = replace(call, approval_status="approved")
             run.run = replace(run.run, status="in_progress")
-        elif what == "run" and call["status"] != "success" and not undecided:
-            call |= {"status": "running", "started_at": MOMENT}
-        elif what == "settle" and call["status"] != "success" and not undecided:
-            call["status"] = "success"
+        elif what == "run" and call.status != "success" and not undecided:
+            last.calls[at] = replace(call, status="running", started_at=MOMENT)
+        elif what == "settle" and call.status != "success" and not undecided:
+            last.calls[at] = replace(call, status="success")
 
 
 def _only_humans_can_move(turn: TurnView) -> bool:
-    waiting = [call for call in turn.calls if call.get("approval_status") == "pending"]
-    return bool(waiting) and all(call in waiting or call["status"] == "success" for call in turn.calls)
+    waiting = [call for call in turn.calls if call.approval_status == "pending"]
+    return bool(waiting) and all(call in waiting or call.status == "success" for call in turn.calls)
 
 
 @settings(max_examples=300, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 from gateway.providers.interface import AssistantMessage, ToolMessage, UserMessage
 from gateway.runs.prompting import messages
 from gateway.runs.rows import PastRun, PastTurn
-from tests.gateway.run_rows import call_row, turn
+from tests.gateway.runs.rows import call_row, turn
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 
 LIMIT = 16_384

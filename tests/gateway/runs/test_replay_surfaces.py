@@ -9,7 +9,7 @@ import pytest
 
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended, intact, run_of, wire
+from tests.gateway.runs.replays import ended, intact, run_of, wire
 from tests.hostile.upstream import Upstream, completion, running
 from tests.people import Cast
 

@@ -16,7 +16,7 @@ from gateway.runs.replay.recording import NoSuchRun
 from tenants.scope.routing import on_login
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended, everything, intact, replayed, run_of, tamper, until, wire
+from tests.gateway.runs.replays import ended, everything, intact, replayed, run_of, tamper, until, wire
 from tests.hostile.upstream import Script, Upstream, completion, failing, running, scripted, streamed
 from tests.people import Cast
 from tests.stack import Stack

@@ -4,10 +4,8 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.runs.rows import Run
+from gateway.runs.rows import Run, RunCall
 from gateway.runs.view import RunView, TurnView
-
-Row = dict[str, Any]
 
 
 def run_row(**more: Any) -> Run:
@@ -16,17 +14,17 @@ def run_row(**more: Any) -> Run:
     return Run(**{**ids, "profile": {}, "model": "offline/demo", "surface": "", **more})
 
 
-def call_row(turn: int, position: int, status: str = "proposed", **more: Any) -> Row:
+def call_row(turn: int, position: int, status: str = "proposed", **more: Any) -> RunCall:
     """A call of save_note."""
-    return {
-        "id": uuid.uuid4(), "tool_name": "save_note", "input": {"title": "a"}, "input_raw": None, "status": status,
-        "output": None, "output_bytes": None, "display": "", "error_code": None, "error_message": None,
-        "error_field": None, "execution_time_ms": None, "turn": turn, "position": position, "started_at": None,
-        "approval_id": None, "approved_input": None, **more,
-    }  # fmt: skip
+    ids = {name: uuid.uuid4() for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id")}
+    return RunCall(**{
+        **ids, "turn": turn, "position": position, "tool_name": "save_note", "tier": "workspace",
+        "input": {"title": "a"}, "input_raw": None, "params_hash": None, "decision": [], "time_limit_ms": 30_000,
+        "status": status, "created_at": datetime.now(UTC), "row_key": b"key", **more,
+    })  # fmt: skip
 
 
-def held_row(turn: int, position: int) -> Row:
+def held_row(turn: int, position: int) -> RunCall:
     """A call of send_email that waits for a human."""
     waits = {"approval_id": uuid.uuid4(), "approval_status": "pending", "approval_used_at": None}
     expires = datetime(2027, 1, 1, tzinfo=UTC)
@@ -38,6 +36,6 @@ def view(*turns: TurnView, **row: Any) -> RunView:
     return RunView(run_row(turns=len(turns), **row), list(turns))
 
 
-def turn(number: int, text: str, *calls: Row, attempt: int = 100) -> TurnView:
+def turn(number: int, text: str, *calls: RunCall, attempt: int = 100) -> TurnView:
     """An answered turn."""
     return TurnView(number, attempt, [text], len(text), list(calls))

@@ -8,7 +8,7 @@ import pytest
 from gateway.operations.audit_commands.replay import handle
 from tests.approvals.api import decide
 from tests.database import rows
-from tests.gateway.replays import ended, intact, replayed, seal, tamper, wheres
+from tests.gateway.runs.replays import ended, intact, replayed, seal, tamper, wheres
 from tests.people import Cast
 from tests.stack import Stack
 

@@ -1,0 +1,84 @@
+"""A turn's calls on behalf of their run, over ports that are played: committed, sent in order, and waited for."""
+
+from dataclasses import replace
+
+from gateway.runs import calls, loop
+from gateway.runs.rows import Run, RunEnd
+from tests.gateway.runs.ports import Model, PlayedPorts, calling, execution
+from tests.gateway.runs.rows import call_row, turn
+
+
+async def test_calls_are_evaluated_again_when_rights_change_before_the_commit() -> None:
+    ports = PlayedPorts(Model(calling("save_note")), rights_change=3)
+    run = execution(ports, max_turns=1)
+    await loop.drive(run)
+    assert ports.rights_change == 0
+    assert [each for each in ports.done if each[0] == "turn"] == [("turn", "", 1)]
+    assert len(ports.calls) == 1
+
+
+async def test_what_changes_something_runs_after_what_came_before_it() -> None:
+    ports = PlayedPorts(Model(calling("list_tasks", "save_note", "list_tasks")))
+    await loop.drive(execution(ports, max_turns=1))
+    sent = [each[1] for each in ports.done if each[0] == "sent"]
+    assert sent == ["list_tasks", "save_note", "list_tasks"]
+
+
+async def test_a_run_is_suspended_when_only_humans_can_move_its_calls() -> None:
+    ports = PlayedPorts(Model(calling("list_tasks", "send_email")), held=["send_email"])
+    run = execution(ports)
+    await loop.drive(run)
+    assert ports.done == [("turn", "", 2), ("sent", "list_tasks"), "suspended"]
+    assert (run.view.run.status, run.view.turns[0].suspensions, ports.end) == ("requires_action", 1, None)
+
+
+async def test_a_denial_is_taken_note_of_once_and_the_run_goes_on() -> None:
+    model = Model(calling("send_email"))
+    ports = PlayedPorts(model, held=["send_email"])
+    run = execution(ports, max_turns=1)
+    await loop.drive(run)
+    [call] = ports.calls.values()
+    ports.change(call.id, status="error", error_code="approval_denied", approval_status="denied")
+    run.view.run = run_again(run.view.run)
+    await loop.drive(run)
+    assert ports.done == [("turn", "", 1), "suspended", ("noted", "send_email")]
+    assert ports.end == RunEnd("incomplete", "", "max_turns")
+
+
+async def test_an_agent_that_halts_ends_its_run_with_the_denial() -> None:
+    ports = PlayedPorts(Model(calling("send_email")), held=["send_email"])
+    run = execution(ports, on_refused_approval="halt")
+    await loop.drive(run)
+    [call] = ports.calls.values()
+    ports.change(call.id, status="error", error_code="approval_denied", error_message="No.", approval_status="denied")
+    run.view.run = run_again(run.view.run)
+    await loop.drive(run)
+    assert ports.end == RunEnd("cancelled", "", None, "approval_denied", "No.", 200)
+
+
+async def test_an_approved_call_goes_on_through_the_gates_and_is_sent() -> None:
+    ports = PlayedPorts(Model(calling("send_email")), held=["send_email"])
+    run = execution(ports, max_turns=1)
+    await loop.drive(run)
+    [call] = ports.calls.values()
+    ports.change(call.id, approval_status="approved")
+    run.view.run = run_again(run.view.run)
+    await loop.drive(run)
+    assert ports.done == [("turn", "", 1), "suspended", ("sent", "send_email")]
+
+
+def test_a_turn_is_at_rest_once_its_calls_are_final_and_decisions_were_noted() -> None:
+    open_call, final = call_row(1, 0, "queued"), call_row(1, 0, "success")
+    decided = call_row(1, 0, "error", approval_id=final.id)
+    noted = call_row(1, 0, "error", approval_id=final.id, approval_used_at=final.created_at)
+    assert [calls.at_rest(turn(1, "", each)) for each in (open_call, final, decided, noted)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def run_again(run: Run) -> Run:
+    """The run once a worker has taken it over."""
+    return replace(run, status="in_progress", fence=run.fence + 1)
