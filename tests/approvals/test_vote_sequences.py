@@ -10,6 +10,7 @@ import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -71,12 +72,8 @@ async def _act(person: Person, request: uuid.UUID, act: str, surface: str, seen:
     edited = {"edit": EDITED, "edit back": INPUT}.get(act)
     current = sha256_hex(ARGUMENTS[seen]) if seen else None
     if surface == "responses" and edited is None:
-        row = {
-            "id": request,
-            "user_id": None,
-            "status": "pending",
-            "expires_at": datetime.now(UTC) + timedelta(hours=1),
-        }
+        expires_at = datetime.now(UTC) + timedelta(hours=1)
+        row: Any = SimpleNamespace(id=request, user_id=None, status="pending", expires_at=expires_at)
         await approval_responses._done(person.principal, person.scope, row, act != "deny", "", current)
         return
     given: dict[str, Any] = {}

@@ -72,10 +72,8 @@ def test_an_intact_run_replays_without_a_difference(stack: Stack, tenant: Cast, 
     assert found.view is not None
     assert found.view.run.status == "completed"
     assert found.view.turns[-1].text == body["content"]
-    replayed_calls = [(call["id"], call["status"]) for turn in found.view.turns for call in turn.calls]
-    assert [(str(call_id), status) for call_id, status in replayed_calls] == [
-        (call["id"], call["status"]) for call in body["tool_calls"]
-    ]
+    replayed_calls = [(str(call.id), call.status) for turn in found.view.turns for call in turn.calls]
+    assert replayed_calls == [(call["id"], call["status"]) for call in body["tool_calls"]]
     assert sum(found.fits.values()) == 2 * len(body["tool_calls"])
 
 
