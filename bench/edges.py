@@ -44,7 +44,7 @@ async def _ms_each(once: Callable[[], Awaitable[Any]]) -> float:
 
 def _ways() -> dict[str, tuple[Callable[[], Awaitable[Any]], Callable[[], Awaitable[Any]]]]:
     from celery import current_app
-    from django_rate_counter.core import get_usage
+    from django_ratelimit.core import get_usage
 
     from tools.gates import rate_counter
     from tools.network import messages

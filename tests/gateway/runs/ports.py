@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from approvals.notifications.events import ApprovalEvents
+from approvals.events import ApprovalEvents
 from approvals.requests import rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import Answer, Family, Prompt, SuggestedCall, UserMessage
@@ -20,7 +20,7 @@ from gateway.runs.view import RunView, TurnView
 from tenants.scope import rows
 from tenants.scope.transactions import TenantScope
 from tests.gateway.runs.rows import run_row
-from tools.gates.tool_gates import Answer as GateAnswer
+from tools.gates.interface import Candidate, Gate, GateContext, GateResult
 from tools.interface import Tier
 
 PROFILE = {"instructions": "", "max_turns": 3, "tool_seconds": 30, "max_result_bytes": 1000, "slug": "default"}
@@ -85,8 +85,8 @@ class PlayedPorts:
     def provider(self, model: str) -> tuple[Model, str]:
         return self.model, model
 
-    def gates(self, *known: Any) -> Iterable[Any]:
-        return (lambda candidate, *context: GateAnswer("approval", True, holds=candidate.name in self.held),)
+    def gates(self) -> Iterable[Gate]:
+        return (_Holding(self.held),)
 
     def new_id(self) -> uuid.UUID:
         return uuid.uuid4()
@@ -103,6 +103,18 @@ class PlayedPorts:
 
     async def publish(self, events: ApprovalEvents) -> None:
         pass
+
+
+class _Holding(Gate):
+    """Holds the calls of these tools for a human."""
+
+    name = "approval"
+
+    def __init__(self, held: Sequence[str]):
+        self._held = held
+
+    def check(self, candidate: Candidate, context: GateContext) -> GateResult:
+        return self.passes(holds=candidate.name in self._held)
 
 
 class PlayedUnitOfWork:

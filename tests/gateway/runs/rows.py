@@ -18,7 +18,7 @@ def call_row(turn: int, position: int, status: str = "proposed", **more: Any) ->
     """A call of save_note."""
     ids = {name: uuid.uuid4() for name in ("id", "tenant_id", "user_id", "conversation_id", "message_id", "run_id")}
     return RunCall(**{
-        **ids, "turn": turn, "position": position, "tool_name": "save_note", "tier": "workspace",
+        **ids, "origin": "chat", "turn": turn, "position": position, "tool_name": "save_note", "tier": "workspace",
         "input": {"title": "a"}, "input_raw": None, "params_hash": None, "decision": [], "time_limit_ms": 30_000,
         "status": status, "created_at": datetime.now(UTC), "row_key": b"key", **more,
     })  # fmt: skip
