@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-import uuid
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +13,7 @@ from gateway.providers.interface import Answer
 from gateway.runs import preparation, repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
+from gateway.runs.rows import Run, RunEnd, TurnValues
 from gateway.runs.view import RunView, TurnView
 from notifications import delivery
 from notifications import outbox as notifications
@@ -24,10 +24,11 @@ from tests.notifications.receiver import APPROVALS, Receiver, make_target, regis
 from tests.people import Cast, Person
 from tests.stack import Stack
 from tests.waiting import eventually
+from tools.network.messages import Message
 
 RUNS = [f"run.{status}" for status in ("completed", "incomplete", "failed", "cancelled", "requires_action")]
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Two litres"}'
-END = repository.end_values("completed", "Two litres.")
+END = RunEnd("completed", "Two litres.")
 
 
 def events(tenant: Cast) -> list[str]:
@@ -104,30 +105,36 @@ def test_where_nobody_chose_runs_nothing_is_written_about_them(stack: Stack, ten
 async def test_where_nobody_chose_runs_no_worker_is_asked(
     tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr(notifications.current_app, "send_task", lambda *args, **options: asked.append(args))
+    asked: list[Message] = []
+
+    async def ask(messages: Sequence[Message]) -> None:
+        asked.extend(messages)
+
+    monkeypatch.setattr(notifications.messages, "send", ask)
     await asyncio.to_thread(register, tenant, receiver)
     assert await end(driver(tenant.alice, await run_of(tenant.alice)), "finish") is not None
     assert (asked, events(tenant)) == ([], [])
 
 
 # --- exactly once ----------------------------------------------------------------------------------------------------
-async def run_of(person: Person) -> dict[str, Any]:
+async def run_of(person: Person) -> Run:
     """A run in progress under fence 1, whose lease is over."""
     execution = await preparation.open(person.scope, preparation.ChatRequest("hello"))
     async with transaction(person.scope) as connection:
         await connection.execute("UPDATE runs SET lease_until = '2001-01-01' WHERE id = %s", [execution.view.id])
-    return rows("SELECT * FROM runs WHERE id = %(id)s", id=execution.view.id)[0]
+        run = await repository.run(connection, person.scope, execution.view.id)
+    assert run is not None
+    return run
 
 
-def driver(person: Person, run: dict[str, Any]) -> RunExecution:
+def driver(person: Person, run: Run) -> RunExecution:
     return RunExecution(RunView(run), person.scope, [], time.monotonic() + 60, streams=False, ports=LIVE_PORTS)
 
 
-async def end(execution: RunExecution, how: str) -> dict[str, Any] | None:
+async def end(execution: RunExecution, how: str) -> Run | None:
     """End or suspend the run in a transaction of its own, as the loop does."""
     turn = TurnView(1, 100, ["Two litres."])
-    values = repository.turn_values(uuid.uuid4(), 100, Answer("Two litres."), 5)
+    values = TurnValues.of(Answer("Two litres."), 100, 5)
     async with LIVE_PORTS.step(execution) as step:
         if how == "finish":
             return await step.finish(END)
@@ -147,12 +154,12 @@ async def test_of_a_driver_that_lost_its_run_and_the_one_that_took_it_over_one_p
     run = await run_of(tenant.alice)
     late = driver(tenant.alice, run)
     async with transaction(tenant.alice.scope) as connection:
-        taken = await repository.take_over(connection, run["id"], 15)
+        taken = await repository.take_over(connection, run.id, 15)
     assert taken is not None
     assert await end(late, how) is None
     assert events(tenant) == []
-    assert await end(driver(tenant.alice, taken), how) is not None
-    assert await end(driver(tenant.alice, taken), how) is None
+    assert await end(driver(tenant.alice, taken.run), how) is not None
+    assert await end(driver(tenant.alice, taken.run), how) is None
     assert await end(late, how) is None
     assert events(tenant) == [event]
 
@@ -161,17 +168,17 @@ async def test_of_a_driver_that_lost_its_run_and_the_one_that_took_it_over_one_p
 async def test_every_end_has_an_event_of_its_own_and_a_worker_is_asked_after_the_commit(
     tenant: Cast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
-    asked: list[list[str]] = []
+    asked: list[Message] = []
 
-    def ask(task: str, args: list[str], **options: Any) -> None:
+    async def ask(messages: Sequence[Message]) -> None:
         assert events(tenant) == [f"run.{status}"]
-        asked.append(args)
+        asked.extend(messages)
 
-    monkeypatch.setattr(notifications.current_app, "send_task", ask)
+    monkeypatch.setattr(notifications.messages, "send", ask)
     await asyncio.to_thread(register, tenant, receiver, RUNS)
     async with LIVE_PORTS.step(driver(tenant.alice, await run_of(tenant.alice))) as step:
-        assert await step.finish(repository.end_values(status, "Two litres.")) is not None
-    assert asked == [[str(tenant.id)]]
+        assert await step.finish(RunEnd(status, "Two litres.")) is not None
+    assert asked == [("notifications.deliver", [str(tenant.id)])]
     await delivery.deliver(tenant.id)
     assert [(message["type"], message["data"]["status"]) for message in receiver.messages] == [
         (f"run.{status}", status)

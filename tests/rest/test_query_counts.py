@@ -89,7 +89,7 @@ async def test_a_call_without_a_chat(stack: Stack, tenant: Cast, monkeypatch: py
     arguments = {"title": "a", "content": "b"}
     with _counted(monkeypatch) as sent:
         call = await invoke(tenant.alice.scope, "save_note", arguments, origin=Origin.API, wait=60)
-    assert call["status"] == "success"
+    assert call.status == "success"
     assert len(sent) <= PINS["call without a chat"], sent
 
 
