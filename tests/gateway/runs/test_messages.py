@@ -8,14 +8,14 @@ import pytest
 
 from gateway.providers.interface import AssistantMessage, ToolMessage, UserMessage
 from gateway.runs.prompting import messages
-from gateway.runs.rows import PastRun, PastTurn
+from gateway.runs.rows import PastRun, PastTurn, RunCall
 from tests.gateway.runs.rows import call_row, turn
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 
 LIMIT = 16_384
 
 
-def _told(call: dict[str, Any], limit: int = LIMIT) -> dict[str, Any]:
+def _told(call: RunCall, limit: int = LIMIT) -> dict[str, Any]:
     told: dict[str, Any] = json.loads(messages.result(call, limit))
     return told
 
