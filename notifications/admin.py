@@ -129,9 +129,9 @@ class NotificationTargetAdmin(ModelAdmin):
             "opts": self.opts,
             "secret": accepted.secret,
         }
-        response = TemplateResponse(request, "admin/notifications/notificationtarget/made.html", context)
-        response["Cache-Control"] = "no-store"
-        return response
+        page = TemplateResponse(request, "admin/notifications/notificationtarget/made.html", context)
+        page["Cache-Control"] = "no-store"
+        return page
 
 
 @admin.register(Notification)
