@@ -11,6 +11,7 @@ from django.conf import settings
 
 from approvals import events
 from approvals.events import ApprovalEvents, Change
+from approvals.requests import repository
 from tenants.scope.transactions import transaction
 from tests.approvals.requests import held
 from tests.database import rows
@@ -45,8 +46,8 @@ async def happen(person: Person, change: Change = "requested", **more: Any) -> u
 
 async def publish(person: Person, request_id: uuid.UUID, change: Change = "requested") -> ApprovalEvents:
     """A change of a request that is there, written in a transaction of the person's and committed."""
-    [request] = rows("SELECT * FROM approval_requests WHERE id = %(id)s", id=request_id)
     async with transaction(person.scope) as connection:
+        [request] = await repository.find(connection, [request_id])
         return await events.write(connection, [request], change)
 
 
