@@ -23,7 +23,8 @@ Row = dict[str, Any]
 Connection = psycopg.Connection[Row]
 
 FIRST_OF_CALL = [
-    *("tenant_id", "user_id", "conversation_id", "message_id", "run_id", "turn", "position", "tool_name", "tier", "id"),
+    *("tenant_id", "user_id", "origin", "conversation_id", "message_id", "run_id", "turn", "position", "tool_name"),
+    *("tier", "id"),
     *("input", "input_raw", "params_hash", "decision", "approval_id", "time_limit_ms", "created_at", "row_key"),
 ]
 EVERY_COLUMN = [field.column for field in ToolCall._meta.concrete_fields]
