@@ -12,13 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.apps import apps
+from prometheus_client import REGISTRY
 
 from audit.models import ErrorCode, LedgerEntry, Status, ToolCall
+from gateway.config.urls import api
+from gateway.rest.framework import problems
 from tenants.login.authentication import by_key_now
 from tenants.models import Role
 from tenants.people.principal import SCOPES
 from tests.database import rows
 from tests.people import Cast
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.stack import Stack
@@ -28,6 +33,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BY_NAME = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 LARGEST_PICTURE = 200 * 1024
 
+# A reader in a hurry finds what to do before the first heading of a page, or in its first section.
+_TASK = re.compile(r"^To .+?:", re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -132,15 +139,93 @@ def test_pictures_are_small() -> None:
     assert [picture.name for picture in pictures if picture.stat().st_size > LARGEST_PICTURE] == []
 
 
-def test_every_column_status_code_and_kind_of_the_audit_is_explained() -> None:
-    page = (ROOT / "docs" / "audit.md").read_text()
+def _linked(page: Path) -> set[Path]:
+    """The pages that a page links to."""
+    paths = (link.partition("#")[0] for link in _LINK.findall(_prose(page)))
+    return {(page.parent / path).resolve() for path in paths if path.endswith(".md") and "://" not in path}
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    reached, to_read = set[Path](), {ROOT / "docs" / "README.md"}
+    while to_read:
+        reached |= to_read
+        to_read = {linked for page in to_read for linked in _linked(page)} - reached
+    assert sorted(str(page.relative_to(ROOT)) for page in PAGES if page not in reached) == []
+
+
+def test_the_index_names_every_page_of_the_documentation() -> None:
+    index = ROOT / "docs" / "README.md"
+    documentation = set((ROOT / "docs").glob("**/*.md")) - {index}
+    assert sorted(str(page.relative_to(ROOT)) for page in documentation - _linked(index)) == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("**/*.md")), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_begins_with_its_tasks(page: Path) -> None:
+    """Before anything that has to be looked up."""
+    beginning = page.read_text().partition("\n## ")[0]
+    assert _TASK.search(beginning), beginning
+
+
+def _changes() -> list[tuple[str, list[str]]]:
+    """The rows of "Where does my change go?": a change, and the files that it names."""
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    section = page.partition("## Where does my change go?\n")[2].partition("\n## ")[0]
+    rows_of_table = re.findall(r"^\| (.+?) \| (.+) \|$", section, re.MULTILINE)
+    return [(change, _CODE.findall(files)) for change, files in rows_of_table if change != "change"]
+
+
+def test_where_a_change_goes_is_said_for_twelve_changes_and_more() -> None:
+    assert len(_changes()) >= 12
+
+
+@pytest.mark.parametrize(("change", "files"), _changes())
+def test_the_files_of_a_change_exist(change: str, files: list[str]) -> None:
+    assert files != [], change
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_every_column_status_and_kind_of_the_audit_is_explained() -> None:
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text()
     columns = [field.column for model in (ToolCall, LedgerEntry) for field in model._meta.fields]
-    words = [*columns, *Status.values, *ErrorCode.values, *LedgerEntry.Kind.values]
-    assert [word for word in words if f"`{word}`" not in page] == []
+    assert [word for word in (*columns, *Status.values) if f"`{word}`" not in page] == []
+    format_page = (ROOT / "docs" / "reference" / "ledger-format.md").read_text()
+    assert [kind for kind in LedgerEntry.Kind.values if f"| `{kind}` |" not in format_page] == []
+
+
+def test_every_table_is_named() -> None:
+    page = (ROOT / "docs" / "reference" / "tables.md").read_text()
+    ours = [apps.get_app_config(label) for label in ("gateway", "approvals", "tools", "audit", "tenants")]
+    tables = [model._meta.db_table for app in ours for model in app.get_models()]
+    assert [table for table in tables if f"`{table}`" not in page] == []
+
+
+def test_every_error_code_is_explained() -> None:
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    assert [code for code in (*problems.codes(), *ErrorCode.values) if f"`{code}`" not in page] == []
+
+
+def test_every_route_of_the_api_is_explained() -> None:
+    page = (ROOT / "docs" / "reference" / "rest-api.md").read_text()
+    routes = [
+        "/api/v1/" + re.sub(r"<\w+:(\w+)>", "{\\1}", str(each.pattern)).replace("{run_id}", "{id}") for each in api
+    ]
+    assert [route for route in routes if f" {route}`" not in page] == []
+
+
+def test_every_metric_is_explained() -> None:
+    page = (ROOT / "docs" / "reference" / "metrics.md").read_text()
+    ours = {
+        sample.name
+        for metric in REGISTRY.collect()
+        if metric.name.startswith("toolgate_")
+        for sample in metric.samples
+        if not sample.name.endswith(("_bucket", "_sum", "_count", "_created"))
+    } | {metric.name for metric in REGISTRY.collect() if metric.name.startswith("toolgate_")}
+    assert sorted(name for name in ours if f"`{name}" not in page) == []
 
 
 def test_every_role_and_scope_is_explained() -> None:
-    page = (ROOT / "docs" / "tenancy.md").read_text()
+    page = (ROOT / "docs" / "concepts" / "tenants.md").read_text()
     words = [*Role.values, *frozenset().union(*SCOPES.values())]
     assert [word for word in words if f"| `{word}` |" not in page] == []
 
@@ -168,6 +253,37 @@ def test_the_readmes_curl_works_as_printed(stack: "Stack", tenant: Cast, tmp_pat
     assert [call["status"] for call in recorded] == ["success", "success"]
 
 
+# --- the first steps -------------------------------------------------------------------------------------------------
+@pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="there is no curl here")
+def test_the_first_chat_works_as_printed(checkout: Path, tenant: Cast) -> None:
+    script = _printed("docs/start/first-chat.md", "bash").replace("python3 ", f'"{sys.executable}" ')
+    printed = _run(script, checkout)
+    answer = json.loads((checkout / "chat.json").read_text())
+    assert answer["status"] == "completed"
+    assert [(call["tool"], call["status"]) for call in answer["tool_calls"]] == [("save_note", "success")]
+    _, length = json.JSONDecoder().raw_decode(printed)
+    trace, end = json.JSONDecoder().raw_decode(printed[length:].lstrip())
+    assert trace["run_id"] == answer["run_id"]
+    assert "event: run.completed" in printed[length + end :]
+    ran = rows("SELECT tool_name FROM tool_calls WHERE tenant_id = %(id)s ORDER BY id", id=tenant.id)
+    assert [call["tool_name"] for call in ran] == ["save_note", "web_search"]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="there is no curl here")
+def test_the_first_approval_works_as_printed(checkout: Path, tenant: Cast) -> None:
+    script = _printed("docs/start/first-approval.md", "bash").replace("python3 ", f'"{sys.executable}" ')
+    printed = _run(script, checkout)
+    waiting = json.loads((checkout / "mail.json").read_text())
+    assert (waiting["status"], waiting["tool_calls"][0]["status"]) == ("requires_action", "awaiting_approval")
+    _, length = json.JSONDecoder().raw_decode(printed)
+    request, _ = json.JSONDecoder().raw_decode(printed[length:].lstrip())
+    assert (request["status"], request["tool"]) == ("approved", "send_email")
+    query = "SELECT status FROM runs WHERE id = %(run)s"
+    until(lambda: rows(query, run=waiting["run_id"])[0]["status"] == "completed")
+    called = rows("SELECT tool_name, status FROM tool_calls WHERE run_id = %(run)s", run=waiting["run_id"])
+    assert called == [{"tool_name": "send_email", "status": "success"}]
+
+
 # --- clients ---------------------------------------------------------------------------------------------------------
 @pytest.fixture
 def checkout(stack: "Stack", tenant: Cast, tmp_path: Path) -> Path:
@@ -183,7 +299,7 @@ def _printed(page: str, language: str) -> str:
     return "".join(re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", ["docs/clients/openai.md", "docs/clients/anthropic.md"])
+@pytest.mark.parametrize("page", ["docs/guides/clients/openai.md", "docs/guides/clients/anthropic.md"])
 def test_the_python_of_a_clients_page_prints_what_the_page_says(page: str, checkout: Path) -> None:
     (checkout / "program.py").write_text(_printed(page, "python"))
     assert _run(f'"{sys.executable}" program.py', checkout) == _printed(page, "text")
@@ -191,7 +307,7 @@ def test_the_python_of_a_clients_page_prints_what_the_page_says(page: str, check
 
 @pytest.mark.skipif(shutil.which("curl") is None and "CI" not in os.environ, reason="there is no curl here")
 def test_the_curl_of_its_page_works_as_printed(checkout: Path, tenant: Cast) -> None:
-    script = _printed("docs/clients/curl.md", "bash").replace("python3 ", f'"{sys.executable}" ')
+    script = _printed("docs/guides/clients/curl.md", "bash").replace("python3 ", f'"{sys.executable}" ')
     # Each answer is JSON, but for the stream.
     answers, rest = [], _run(script, checkout)
     while rest:
@@ -240,7 +356,9 @@ def _here(script: str) -> str:
 # --- the commands ----------------------------------------------------------------------------------------------------
 def test_the_documented_commands_make_a_tenant_an_owner_and_a_narrow_key() -> None:
     slug = f"globex-{uuid.uuid4().hex[:8]}"
-    printed = _example("docs/tenancy.md", "commands").replace("globex", slug).replace("hank", f"hank-{slug}")
+    printed = (
+        _example("docs/guides/manage-tenants.md", "commands").replace("globex", slug).replace("hank", f"hank-{slug}")
+    )
     tenant_id, user_id, key = _run(_here(printed), ROOT).split()
     principal = by_key_now(key)
     assert principal is not None

@@ -62,8 +62,8 @@ def offered() -> list[str]:
 
 def explained() -> set[str]:
     """The names of the manual's table of the environment."""
-    page = (ROOT / "docs" / "operations.md").read_text()
-    table = page[page.index("| name | default | |") : page.index("### E-mail")]
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    table = page[page.index("| name | default | |") : page.index("## E-mail")]
     cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     return {name for cell in cells for name in re.findall(r"`([A-Z0-9_]+)`", cell)}
 
@@ -109,6 +109,6 @@ def test_the_manual_explains_every_setting_and_no_other() -> None:
 
 
 def test_the_manual_names_what_only_compose_takes() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
     own = {name for name in interpolated() if not name.endswith("_FILE")} - asked()
     assert [name for name in sorted(own) if f"`{name}`" not in page] == []

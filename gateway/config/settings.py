@@ -1,4 +1,4 @@
-"""Django's settings, made from the environment; `docs/operations.md` lists every variable."""
+"""Django's settings, made from the environment; `docs/reference/settings.md` lists every variable."""
 
 import re
 from datetime import timedelta

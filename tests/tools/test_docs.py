@@ -1,4 +1,4 @@
-"""docs/tools.md is run as an operator would follow it."""
+"""The pages about writing a tool are followed as an operator would follow them."""
 
 import re
 import tomllib
@@ -13,11 +13,13 @@ from tools import builtin, registry
 from tools.errors import ToolValidationError
 from tools.schemas.schema import InvalidToolDeclaration, check
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDES = (DOCS / "start" / "first-tool.md").read_text() + (DOCS / "guides" / "write-a-tool.md").read_text()
+REFERENCE = (DOCS / "reference" / "tools.md").read_text()
 
 
 def example(path):
-    (code,) = re.findall(rf"<!-- example: {re.escape(path)} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+    (code,) = re.findall(rf"<!-- example: {re.escape(path)} -->\n```\w+\n(.*?)```", GUIDES, re.DOTALL)
     return code
 
 
@@ -108,4 +110,4 @@ async def test_the_documented_tool_with_settings_works_with_the_documented_lines
     "name", [name for name in vars(registry.Tool) if not name.startswith("_") and name not in {"spec", "execute"}]
 )
 def test_every_attribute_of_the_declaration_is_explained(name):
-    assert f"| `{name}` |" in PAGE
+    assert f"| `{name}` |" in REFERENCE

@@ -119,7 +119,8 @@ def _words(summary: Summary) -> Iterable[str]:
         f" {summary.checkpoints:,} signed heads of {', '.join(summary.origins) or 'no log yet'}"
     )
     if summary.old_versions:
-        yield f"{summary.old_versions:,} entries are of versions that do not vouch for every column; see docs/audit.md"
+        where = "docs/reference/ledger-format.md"
+        yield f"{summary.old_versions:,} entries are of versions that do not cover every column; see {where}"
     if not summary.trusted:
         yield "the keys are the database's own: give --public-key to hold the log to one that you know"
     if summary.errors:

@@ -200,7 +200,7 @@ class RunReplayView(AsyncView):
         operation_id="get_run_replay",
         responses={
             (200, replay_events.CONTENT_TYPE): OpenApiResponse(
-                run_serializers.ReplayEvent, description="JSON lines, one event each; see docs/replay.md."
+                run_serializers.ReplayEvent, description="JSON lines, one event each; see docs/guides/replay-a-run.md."
             ),
             **refusals(NoSuchRun, RunNotOver),
         },
