@@ -29,7 +29,7 @@ class MembershipInline(TabularInline):
 
 @admin.register(User)
 class PersonAdmin(UserAdmin, ModelAdmin):  # type: ignore[type-arg]
-    """Accounts; what they may do is their memberships' affair, and a superuser operates the whole house."""
+    """Accounts. Memberships say what they may do; a superuser operates the whole installation."""
 
     form = UserChangeForm
     add_form = UserCreationForm
@@ -73,7 +73,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         self.fields["membership"].queryset = members  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """A key may hold no scope beyond its member's role."""
+        """A key may have no scope beyond its member's role."""
         cleaned = super().clean() or {}
         membership, scopes = cleaned.get("membership"), cleaned.get("scopes") or []
         beyond = sorted(set(scopes) - scopes_of(membership.role)) if membership else []
@@ -97,18 +97,18 @@ class ApiKeyAdmin(ModelAdmin):
         return super().get_form(request, obj, change, **({} if change else {"form": KeyForm}), **kwargs)
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
-        """What a new key is made of, or what is known of an old one."""
+        """The fields of a new key, or what is known of an existing one."""
         if obj is None:
             return ["membership", "name", "scopes", "expires_at"]
         return [*self.list_display, "created_at"]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:
-        """One button: after it comes the page with the key."""
+        """One button; the page with the key follows it."""
         buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
         return super().add_view(request, form_url, (extra_context or {}) | buttons)
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        """The list may be acted on; a key itself may only be looked at."""
+        """The list has actions; a key's own page is read-only."""
         return obj is None and super().has_change_permission(request)
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
@@ -116,7 +116,7 @@ class ApiKeyAdmin(ModelAdmin):
         return False
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        """Make the key; its text is kept only until the answer to this request."""
+        """Make the key; its text is stored only until the answer to this request."""
         given = form.cleaned_data
         made, request.new_key = keys.create(  # type: ignore[attr-defined]
             membership=given["membership"],
@@ -141,6 +141,6 @@ class ApiKeyAdmin(ModelAdmin):
 
     @admin.action(description="Revoke the chosen keys")
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """From now on these keys open nothing."""
+        """Revoke these keys."""
         count = queryset.filter(revoked_at=None).update(revoked_at=timezone.now())
         self.message_user(request, f"{count} revoked.", messages.SUCCESS)

@@ -1,4 +1,4 @@
-"""The tenants app: tenants, users, keys, and the walls between them."""
+"""The tenants app: tenants, users, keys, and row-level security."""
 
 from django.apps import AppConfig
 

@@ -1,10 +1,10 @@
-"""The root of every refusal of a request; each app draws its own tree of them."""
+"""The root of every refusal of a request; each app derives its own tree from it."""
 
 from typing import Any
 
 
 class Refused(Exception):
-    """A request that cannot be served: the answer's HTTP status, a stable code, and `detail` for whoever sent it.
+    """A request that cannot be served: the answer's HTTP status, a stable code, and `detail` for the client.
 
     `more` are further members of the answer, by name. `retry_after` is in seconds, `challenge` says how to
     authenticate; both are headers of the answer.

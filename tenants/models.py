@@ -19,7 +19,7 @@ class Role(models.TextChoices):
 
 
 class Tenant(models.Model):
-    """One customer: the wall that row-level security draws is drawn around this."""
+    """One customer; row-level security separates its rows from those of others."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     slug = models.SlugField(unique=True)
@@ -45,7 +45,7 @@ class Tenant(models.Model):
 
 
 class User(AbstractUser):
-    """A person; one account may be a member of several tenants. A superuser is an operator of the whole house."""
+    """A person; one account may be a member of several tenants. A superuser operates the whole installation."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
 
@@ -55,7 +55,7 @@ class User(AbstractUser):
 
 
 class Membership(models.Model):
-    """A user's role in a tenant; without this row neither a key nor a session reaches the tenant."""
+    """A user's role in a tenant; without it neither a key nor a session has access to the tenant."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")

@@ -1,1 +1,1 @@
-"""How a request proves who it is, and what it may see."""
+"""How a request authenticates, and what it may see."""

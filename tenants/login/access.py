@@ -24,7 +24,7 @@ Page = Callable[..., HttpResponse]
 
 
 def signed_in(page: Page) -> Page:
-    """Let only members in, and run the page inside their tenant's walls; others are sent to the log-in page."""
+    """Serve the page to members only, in their tenant's scope; redirect others to the log-in page."""
 
     @wraps(page)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""How a request proves who it is: a bearer key, or Django's session.
+"""How a request authenticates: with a bearer key, or Django's session.
 
 All reads that come before a tenant is known go through SECURITY DEFINER functions, which answer about
 one key or one person only; the app's database role sees no users table outside a tenant.
@@ -29,13 +29,13 @@ _ONCE_MORE = """
         AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
     WHERE m.tenant_id = %(tenant)s AND m.user_id = %(user)s AND (%(key)s::uuid IS NULL OR k.id IS NOT NULL)
 """
-# Last use is kept to the minute, so that it costs no write a request.
+# Last use is recorded to the minute, so that it costs no write for each request.
 USE_RESOLUTION = timedelta(minutes=1)
 TENANT_IN_SESSION = "tenant_id"
 
 
 def bearer(header: str) -> str | None:
-    """The key in an `Authorization` header, or None when it holds no bearer."""
+    """The key in an `Authorization` header, or None when it has no bearer."""
     scheme, _, key = header.partition(" ")
     return key.strip() if scheme.lower() == "bearer" else None
 

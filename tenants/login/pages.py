@@ -17,12 +17,12 @@ from redis.exceptions import RedisError
 
 from tenants.login import access
 
-# What is told to come back later when Redis, which counts the attempts, is away.
+# Retry-After of the answer while Redis, which counts the attempts, is unavailable.
 SECONDS_WITHOUT_COUNT = 10
 
 
 class LogInForm(AuthenticationForm):
-    """Django's form, dressed for our page."""
+    """Django's form, styled for our page."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -39,7 +39,7 @@ class LogIn(LoginView):
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check the password unless too many were tried (429) or none can be counted (503)."""
+        """Check the password, unless there were too many attempts (429) or they cannot be counted (503)."""
         try:
             seconds = _seconds_to_wait(request)
         except (RedisError, OSError):
@@ -50,21 +50,21 @@ class LogIn(LoginView):
 
 
 def _seconds_to_wait(request: HttpRequest) -> int:
-    """How long until another attempt is let through, after counting this one; 0 when it is let through."""
-    # What is counted is the name that will be looked up, and not one of its many spellings.
+    """Seconds until another attempt is allowed, after counting this one; 0 when it is allowed."""
+    # The name that will be looked up is counted, so that its other spellings count too.
     field = LogInForm(request).fields["username"]
     username = str(field.to_python(request.POST.get("username", ""))).casefold()
     return max(_counted(request, "log-in", "ip"), _counted(request, "log-in", lambda group, request: username))
 
 
 def _counted(request: HttpRequest, group: str, key: str | Callable[[str, HttpRequest], str]) -> int:
-    """How many seconds another attempt has to wait, after counting this one; 0 when it does not."""
+    """Seconds that another attempt must wait, after counting this one; 0 when it need not wait."""
     usage = get_usage(request, group=group, key=key, rate=settings.LOGIN_ATTEMPTS, increment=True)
     return max(usage["time_left"], 1) if usage is not None and usage["should_limit"] else 0
 
 
 def counted_password_change(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """The admin's page for one's own password, on which the old one is tried as often as the log-in page allows."""
+    """The admin's page for one's own password; attempts with the old one count like those to log in."""
 
     def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method == "POST" and request.user.is_authenticated:
@@ -87,7 +87,7 @@ def _later(request: HttpRequest, status: int, seconds: int) -> HttpResponse:
 
 class _SwitchForm(forms.Form):
     tenant = forms.UUIDField()
-    # Where to go on, on this site.
+    # Where to redirect, on this site.
     next = forms.CharField(required=False, max_length=2000)
 
 

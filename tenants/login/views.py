@@ -1,4 +1,4 @@
-"""REST views that stand within one tenant's walls."""
+"""REST views in one tenant's scope."""
 
 from contextlib import ExitStack
 from typing import Any
@@ -12,7 +12,7 @@ from tenants.scope import transactions
 
 
 class WithinTenant(APIView):
-    """A REST view whose ORM queries run inside the caller's walls, in one transaction."""
+    """A REST view whose ORM queries run in the caller's tenant scope, in one transaction."""
 
     scope = "history:read"
     _walls: ExitStack
@@ -25,11 +25,11 @@ class WithinTenant(APIView):
         return principal
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate and authorise, then put up the walls."""
+        """Authenticate and authorise, then enter the tenant scope."""
         super().initial(request, *args, **kwargs)
         self._walls.enter_context(transactions.scope(self.principal.tenant_id, self.principal.user_id))
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Take the walls down again whatever happened."""
+        """Leave the tenant scope, whatever happened."""
         with ExitStack() as self._walls:
             return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]

@@ -19,7 +19,7 @@ LONGEST = 4096
 
 @contextmanager
 def as_operator() -> Iterator[None]:
-    """One transaction on the operator's login; what is refused is one clear line."""
+    """One transaction on the operator's login; a refusal is one clear line."""
     try:
         with on_login("operator"), transaction.atomic(using="operator"):
             yield

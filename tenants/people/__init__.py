@@ -1,1 +1,1 @@
-"""Principals, API keys, and what is encrypted for tenants."""
+"""Principals, API keys, and encryption of tenants' secrets."""

@@ -1,4 +1,4 @@
-"""Accounts as commands make them: with the same rules for names and passwords as the pages have."""
+"""Accounts that commands make, under the same rules for names and passwords as on the pages."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tenants.models import User
 
 
 class AccountRefused(ValueError):
-    """A name, password or address breaks a rule; the message names it and says which."""
+    """A name, password or address breaks a rule; the message says which."""
 
 
 def find(username: str) -> User | None:

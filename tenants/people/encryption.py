@@ -1,4 +1,4 @@
-"""What tenants keep with us and we must be able to read again, encrypted: never their passwords or API keys.
+"""Encryption of tenants' secrets that Toolgate must read again: never their passwords or API keys.
 
 The first of the operator's keys encrypts, all of them decrypt: put a new one in front, and drop an old one when
 nothing is encrypted with it any more.

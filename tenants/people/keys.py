@@ -1,4 +1,4 @@
-"""API keys: made once, shown once, kept as a hash."""
+"""API keys: made once, shown once, stored as a hash."""
 
 import hashlib
 import secrets
@@ -8,7 +8,7 @@ from tenants.models import ApiKey, Membership
 from tenants.people.principal import scopes_of
 
 PREFIX = "tg_"
-# Anything longer is no key of ours, and not worth hashing.
+# Anything longer is no key of ours, and need not be hashed.
 LONGEST = 200
 
 
@@ -24,7 +24,7 @@ def digest(key: str) -> bytes:
 def create(
     *, membership: Membership, name: str = "", scopes: list[str] | None = None, expires_at: datetime | None = None
 ) -> tuple[ApiKey, str]:
-    """Make a key for a member; returns the row and the key itself, which is not kept. Raises UnknownScope."""
+    """Make a key for a member; returns the row and the key itself, which is not stored. Raises UnknownScope."""
     beyond = sorted(set(scopes or []) - scopes_of(membership.role))
     if beyond:
         raise UnknownScope(f"the role {membership.role} does not allow {', '.join(beyond)}")

@@ -42,6 +42,6 @@ class Principal:
 
 
 def scopes_of(role: str, narrowed: list[str] | None = None) -> frozenset[str]:
-    """What the role allows, or the part of it that a key was narrowed to; null means not narrowed."""
+    """What the role allows, or the part of it that a key was narrowed to; None: not narrowed."""
     allowed = SCOPES.get(role, frozenset())
     return allowed if narrowed is None else allowed & frozenset(narrowed)

@@ -1,6 +1,6 @@
 """JSON as jsonb gives it back: a number is written out in full there, and 1e300 comes as an integer of 301 digits.
 
-An integer that no double carries exactly cannot be written into JSON again by everybody, so none ever leaves this
+An integer that no double carries exactly cannot be written into JSON again by everybody, so none leaves this
 module. Everything that reads jsonb reads it through here: the connections of `tenants.scope.transactions` by `loads`,
 Django's models and annotations by `JSONField`.
 """

@@ -1,4 +1,4 @@
-"""The database logins that Toolgate derives for itself, and the secrets it generates, in the data directory."""
+"""The database logins that Toolgate derives, and the secrets that it generates, in the data directory."""
 
 import fcntl
 import json
@@ -19,7 +19,7 @@ def generated_secrets(data_dir: Path) -> dict[str, str]:
 
 
 def replace_secrets(data_dir: Path, secrets_of_a_backup: dict[str, str]) -> None:
-    """Take generated secrets of a backup in the place of those here; for a restore only."""
+    """Replace the generated secrets by those of a backup; for a restore only."""
     if secrets_of_a_backup:
         _write(data_dir, secrets_of_a_backup)
 
@@ -29,7 +29,7 @@ def _write(data_dir: Path, given: dict[str, str]) -> dict[str, str]:
     data_dir.mkdir(parents=True, exist_ok=True)
     held = os.open(data_dir, os.O_RDONLY)
     try:
-        # Whoever comes first writes; all others wait here, and read.
+        # The first process writes; all others wait here, and read.
         fcntl.flock(held, fcntl.LOCK_EX)
         known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path) | given
         draft = data_dir / f".generated.{os.getpid()}.json"
@@ -46,7 +46,7 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def derived_urls(urls: dict[str, str], data_dir: Path) -> dict[str, str]:
-    """`urls` with the system and operator logins filled in: the app's URL under names and passwords of our own."""
+    """`urls` with the system and operator logins filled in, with derived names and generated passwords."""
     parts = urlsplit(urls["default"])
     known = generated_secrets(data_dir)
     address = parts.netloc.rpartition("@")[2]

@@ -12,7 +12,7 @@ ADMIN = "/admin/"
 
 
 class OperatorDatabase:
-    """Inside /admin/ a superuser sees every tenant, through a login of its own that the API never uses."""
+    """In /admin/ a superuser sees every tenant, through a separate login that the API never uses."""
 
     sync_capable = True
     async_capable = True
@@ -23,7 +23,7 @@ class OperatorDatabase:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
-        """Choose the login once the user is known."""
+        """Choose the login when the user is known."""
         if not request.path.startswith(ADMIN):
             return self.get_response(request)
         if iscoroutinefunction(self.get_response):
@@ -45,7 +45,7 @@ def _is_operator(request: HttpRequest) -> bool:
 
 
 def _rendered(response: Any) -> Any:
-    """A lazily rendered page queries while it renders, and must do so on the same login."""
+    """Render on the same login, since a lazily rendered page queries while it renders."""
     if hasattr(response, "render") and not getattr(response, "is_rendered", True):
         response.render()
     return response

@@ -1,7 +1,7 @@
-"""Row-level security, as SQL for migrations: every table with a tenant is walled the same way.
+"""Row-level security, as SQL for migrations: every table with a tenant is protected the same way.
 
 The app's role sees the rows of the tenant (and, in personal tables, of the user) that the
-transaction has set, and none when it has set nothing. The settings are read in a sub-select, so
+transaction has set, and none without a setting. The settings are read in a sub-select, so
 PostgreSQL reads them once a query and not once a row.
 """
 
@@ -13,7 +13,7 @@ USER = "(SELECT nullif(current_setting('toolgate.user', true), '')::uuid)"
 
 
 def wall(table: str, *, personal: bool = False) -> str:
-    """SQL that hides `table`'s rows from the app outside the tenant, and outside the user when `personal`."""
+    """SQL that restricts the app to the tenant's rows of `table`, and to the user's when `personal`."""
     visible = f"tenant_id = {TENANT}" + (f" AND user_id = {USER}" if personal else "")
     return f"""
         ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;

@@ -1,12 +1,12 @@
 """Database roles: the three groups that migrations grant to, and the logins that belong to them.
 
-owner     migrates; sees through row security; never held by web or worker
-app       web and worker; held by row security
-system    sweeper and partitions; sees every tenant, may do next to nothing
+owner     migrates; bypasses row security; never held by web or worker
+app       web and worker; row security applies
+system    sweeper and partitions; sees every tenant, may do very little
 operator  superusers' admin; sees every tenant
 
 Roles belong to the whole cluster, so a login says which database it is for: it alone may connect to it, by a GRANT that
-`setup` makes. A login that may serve another database too never gets another password from here.
+`setup` makes. The password of a login that may serve another database too is never changed here.
 """
 
 from urllib.parse import unquote, urlsplit

@@ -1,7 +1,7 @@
-"""Opens transactions inside one tenant's walls: the setting that row-level security reads lives no longer than they do.
+"""Opens transactions of one tenant: the setting that row-level security reads is local to them.
 
-Asynchronous service code takes `transaction(scope)`, over this process's own psycopg pool; synchronous
-views take `scope(...)`, over Django's connection. Never keep either open across a provider or tool call.
+Asynchronous service code uses `transaction(scope)`, over this process's psycopg pool; synchronous
+views use `scope(...)`, over Django's connection. Never hold either open across a provider or tool call.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ Pool = AsyncConnectionPool[Connection]
 _pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
-# How often a broken pooled connection is replaced before the database counts as away.
+# How often a broken pooled connection is replaced before the database counts as unavailable.
 ATTEMPTS = 4
 
 
 class TenantScope(NamedTuple):
-    """The walls to stand within: a tenant, and a user for personal tables."""
+    """What row-level security restricts to: a tenant, and a user for personal tables."""
 
     tenant_id: uuid.UUID
     user_id: uuid.UUID
@@ -61,7 +61,7 @@ async def pool(login: str = "default") -> Pool:
         )
         await fresh.open()
         if pools.setdefault(login, fresh) is not fresh:
-            # Another task was first while this one waited.
+            # Another task made it while this one waited.
             await fresh.close()
     return pools[login]
 
@@ -93,7 +93,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 
 @asynccontextmanager
 async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
-    """A transaction inside the scope's walls; commits at the end, rolls back on any exception.
+    """A transaction in the scope; commits at the end, rolls back on any exception.
 
     With `snapshot` all its statements see the same moment.
 
@@ -113,15 +113,15 @@ async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIte
             await held.rollback()
         raise
     finally:
-        # The pool replaces what broke.
+        # The pool replaces the broken connection.
         await connections_of.putconn(held)
 
 
 async def _whole(connections_of: Pool) -> Connection:
-    """A connection that PostgreSQL has not closed meanwhile; those that a restart broke are found here and replaced."""
+    """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()
-        # Nothing is asked of an idle connection, so what can be read from it is its end.
+        # An idle connection has no query, so anything readable is its end.
         if not select.select([held.fileno()], [], [], 0)[0]:
             return held
         await held.close()

@@ -10,7 +10,7 @@ from tenants.people import accounts
 
 
 class Command(BaseCommand):
-    """Make a user if there is none of that name, and a member of the tenant with that role."""
+    """Make a user unless one has that name, and a member of the tenant with that role."""
 
     help = __doc__ or ""
 

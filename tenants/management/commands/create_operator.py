@@ -19,7 +19,7 @@ class Command(BaseCommand):
     help = __doc__ or ""
 
     def add_arguments(self, parser: Any) -> None:
-        """What an account that is there already needs is said, so that no typing error promotes anybody."""
+        """An existing account needs an option, so that no typing error promotes anybody."""
         parser.add_argument("username")
         parser.add_argument("--email", default="")
         add_password_file(parser)
