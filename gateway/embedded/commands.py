@@ -8,9 +8,9 @@ from gateway.embedded.child import Command
 from gateway.embedded.configuration import Configuration
 
 OWNER = "DATABASE_OWNER_URL"
-# What the log's heads are signed with.
+# The key that signs the ledger's heads.
 LEDGER_KEY = "TOOLGATE_LEDGER_KEY"
-# One process each: the server would take WEB_CONCURRENCY to mean that it should start more.
+# One process each: with WEB_CONCURRENCY the server would start more.
 WEB = ("gateway.server", "gateway.config.asgi:application", "--stop-seconds", "5", "--workers", "1")
 CELERY = ("celery", "-A", "gateway", "--quiet", "--skip-checks")
 WORKER = (
@@ -23,14 +23,14 @@ Plan = Callable[[Configuration, dict[str, str], int], list[Command]]
 
 
 def preparation(configuration: Configuration, addresses: dict[str, str]) -> Command:
-    """Sets up roles and schema and, in development, seeds; it alone holds the owner's login."""
+    """Sets up roles and schema and, in development, seeds; only it holds the owner's login."""
     return Command("setup", (sys.executable, "-m", "gateway.embedded.preparation"), _environment("command", addresses))
 
 
 def processes(configuration: Configuration, addresses: dict[str, str], listening: int) -> list[Command]:
     """WEB_CONCURRENCY web processes on one listening socket, a worker and beat.
 
-    None holds the owner's login, and only the worker the key of the log.
+    None holds the owner's login, and only the worker the ledger's key.
     """
     python = sys.executable, "-m"
     known = {name: value for name, value in addresses.items() if name != OWNER}
@@ -47,7 +47,7 @@ def processes(configuration: Configuration, addresses: dict[str, str], listening
 
 
 def _environment(process: str, addresses: dict[str, str]) -> dict[str, str]:
-    # What a library warns its developers of is nothing to whoever runs Toolgate.
+    # Libraries' warnings are for their developers, not for operators.
     inherited = {"PYTHONWARNINGS": "ignore"}
     withheld = {OWNER, f"{OWNER}_FILE"} | (set() if process == "worker" else {LEDGER_KEY, f"{LEDGER_KEY}_FILE"})
     inherited |= {name: value for name, value in os.environ.items() if name not in withheld}

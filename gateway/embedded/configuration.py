@@ -13,7 +13,7 @@ from tenants.scope.logins import derived_urls, generated_secrets
 
 @dataclass(frozen=True)
 class Configuration:
-    """`given`: the addresses of services that the operator runs; those that are missing are embedded."""
+    """`given`: the addresses of the operator's own services; the missing ones are embedded."""
 
     root: Path
     data_dir: Path
@@ -28,22 +28,22 @@ class Configuration:
 
     @property
     def embeds_postgres(self) -> bool:
-        """Whether PostgreSQL is ours to run."""
+        """Whether PostgreSQL is embedded."""
         return "DATABASE_URL" not in self.given
 
     @property
     def host_header(self) -> str:
-        """A Host that our own requests are accepted with."""
+        """A Host header that Toolgate accepts from its own requests."""
         named = [host.lstrip(".") for host in self.allowed_hosts if host != "*"]
         return named[0] if named else "localhost"
 
     @property
     def embeds_valkey(self) -> bool:
-        """Whether Valkey is ours to run."""
+        """Whether Valkey is embedded."""
         return "REDIS_URL" not in self.given
 
     def addresses(self, services: dict[str, str]) -> dict[str, str]:
-        """Every address and secret that a process of ours needs, by setting; `services` are the embedded ones'."""
+        """Every address and secret that Toolgate's processes need, by setting; `services` are the embedded ones'."""
         found = services | self.given
         urls = {"default": found["DATABASE_URL"]}
         urls |= {
@@ -59,7 +59,7 @@ class Configuration:
         }
 
     def listen(self) -> socket.socket:
-        """The listening socket of the web process; WrongSetting when HOST and PORT cannot be had."""
+        """The listening socket of the web process; WrongSetting when HOST and PORT are not available."""
         try:
             return sockets.listen(self.host, self.port)
         except socket.gaierror:

@@ -1,4 +1,4 @@
-"""What a developer is told once everything runs: demo.json for programs, the same in words for people."""
+"""What `make up` reports once everything runs: demo.json for programs, text for people."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can keep the embedded services from running.
+"""Why the embedded services cannot run.
 
 EmbeddedError
 ├── DataDirectoryInUse   another supervisor holds the data directory

@@ -20,27 +20,27 @@ class Output:
 
     @property
     def waits_for(self) -> list[int]:
-        """The descriptor, when there is something to write to it as soon as it takes it."""
+        """The descriptor, while there is output to write."""
         return [self._descriptor] if self._waiting and not self._closed else []
 
     def line(self, text: str) -> None:
-        """One line of the supervisor's own."""
+        """Write one line of the supervisor."""
         self._add(text.encode() + b"\n")
 
     def line_of(self, name: str, line: bytes) -> None:
-        """One line of the process `name`, under its prefix."""
+        """Write one line of the process `name`, with its prefix."""
         prefix = f"{name:<{NAME_WIDTH}} | ".encode()
         if self._colour:
             prefix = b"\x1b[%dm%b\x1b[0m" % (COLOURS.get(name, 37), prefix)
         self._add(prefix + line + b"\n")
 
     def write(self) -> None:
-        """Write as much as is taken at once."""
+        """Write as much as possible without blocking."""
         while self.waits_for and select.select([], [self._descriptor], [], 0)[1]:
             try:  # A pipe that is writable takes PIPE_BUF bytes without blocking.
                 written = os.write(self._descriptor, self._waiting[: select.PIPE_BUF])
             except OSError:
-                self._closed = True  # The reader has gone; what runs goes on without it.
+                self._closed = True  # The reader has gone; the processes continue without it.
             else:
                 del self._waiting[:written]
 

@@ -34,7 +34,7 @@ def _prepare() -> str:
 
     from tools.registry import registry
 
-    # First of all: nothing is changed for a version that would not start.
+    # First, so that nothing is changed by a version that would not start.
     registry()
     call_command("setup_database", stdout=sys.stderr)
     call_command("migrate", interactive=False, skip_checks=True, verbosity=0)

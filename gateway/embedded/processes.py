@@ -1,4 +1,4 @@
-"""Child processes that end with us, and a look at processes that we did not start."""
+"""Child processes that end with this one, and checks of processes that this one did not start."""
 
 import os
 import signal
@@ -87,7 +87,7 @@ def end(process: subprocess.Popen[bytes], signals: Sequence[tuple[signal.Signals
 
 def kill_group(leader: int) -> None:
     """SIGKILL to every process of the group that `leader` leads or led."""
-    with suppress(ProcessLookupError, PermissionError):  # Nothing is left, or (macOS) only zombies are.
+    with suppress(ProcessLookupError, PermissionError):  # Nothing is left, or (macOS) only zombies.
         os.killpg(leader, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Asks a starting web process whether everything behind it is ready, beside the supervisor's own work."""
+"""Polls the readiness of a starting web process, in a thread beside the supervisor."""
 
 import http.client
 import threading
@@ -17,11 +17,11 @@ class Readiness:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start polling."""
         threading.Thread(target=self._ask_until_ready, name="readiness", daemon=True).start()
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Stop polling."""
         self._stopped.set()
 
     def _ask_until_ready(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# One request may reach us twice: from the terminal's process group and from make.
+# One request may arrive twice: from the terminal's process group and from make.
 SAME_REQUEST_SECONDS = 1.0
 
 
@@ -43,14 +43,14 @@ class Signals:
         return self._last - self._first > SAME_REQUEST_SECONDS
 
     def install(self) -> None:
-        """Take the signals over."""
+        """Install the handlers."""
         for number in STOPPING:
             signal.signal(number, self._on_stop)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(self._writing.fileno(), warn_on_full_buffer=False)
 
     def restore(self) -> None:
-        """Give them back."""
+        """Restore the previous handlers."""
         signal.set_wakeup_fd(-1)
         for number in (*STOPPING, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
@@ -60,7 +60,7 @@ class Signals:
 
     def wake(self) -> None:
         """Make the descriptor readable; from any thread."""
-        with suppress(OSError):  # Full, so it is readable already; or closed, and nobody waits.
+        with suppress(OSError):  # Full, so it is readable already; or closed, so nobody waits.
             self._writing.send(b"\0")
 
     def clear(self) -> None:

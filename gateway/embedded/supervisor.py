@@ -21,14 +21,14 @@ from gateway.embedded.services.together import EmbeddedServices
 from gateway.embedded.signals import Signals, Stopped
 
 SERVICES, DEMO, CHILDREN = "services.json", "demo.json", "children.json"
-# How often it looks whether its own parent is still there, and how long a process may take to stop.
+# How often it checks for its own parent, and how long a process may take to stop.
 TICK_SECONDS, STOP_SECONDS = 0.5, 10.0
 SLOW_START_SECONDS = 30.0
 SERVICE_RETRY_SECONDS = 2.0
 
 
 class Supervisor:
-    """Runs `configuration` until a signal asks to stop, or `parent` (a process id) is no longer our parent.
+    """Runs `configuration` until a signal asks to stop, or `parent` (a process id) is no longer the parent.
 
     `preparation` makes the command of the set-up process, whose standard output is `{"tenants": …}` or empty;
     `processes` those that run afterwards.
@@ -61,7 +61,7 @@ class Supervisor:
         self._began = time.monotonic()
 
     def run(self) -> int:
-        """The exit code: 0 after SIGTERM, 130 after SIGINT, 1 when the set-up failed and has said why.
+        """The exit code: 0 after SIGTERM, 130 after SIGINT, 1 when the set-up failed and has printed why.
 
         Raises EmbeddedError or WrongSetting when it cannot start.
         """
@@ -94,7 +94,7 @@ class Supervisor:
         self._end_leftovers()
         self._listening = self._configuration.listen()
         self._services.start()
-        # The port as it is, also where the configuration says any.
+        # The actual port, also where the configuration allows any.
         port = str(self._listening.getsockname()[1])
         self._addresses = self._configuration.addresses(self._services.addresses()) | {"PORT": port}
         self._directory.write(SERVICES, self._addresses)
@@ -114,7 +114,7 @@ class Supervisor:
         self._tenants = json.loads(printed)["tenants"] if printed.strip() else {}
 
     def _wait(self, seconds: float) -> None:
-        """Pass on what was written, until something happens or the time is over."""
+        """Pass output on, until something happens or the time is over."""
         everyone = [*self._children, *([self._preparing] if self._preparing else [])]
         owners = {stream: child for child in everyone for stream in child.streams}
         due = [child.starts_at - time.monotonic() for child in self._children if child.pid is None]
@@ -129,7 +129,7 @@ class Supervisor:
         self._signals.clear()
 
     def _tend(self) -> None:
-        """Start again what has died, and go on when the set-up has ended or everything is ready."""
+        """Restart what has died, and continue when the set-up has ended or everything is ready."""
         self._tend_services()
         if self._preparing is not None:
             self._tend_preparation(self._preparing)
@@ -165,14 +165,14 @@ class Supervisor:
             return
         if code > 0:
             self._setup_failed = True
-        elif code < 0:  # Killed by somebody: nothing is wrong with what it does.
+        elif code < 0:  # Killed from outside: it did nothing wrong.
             preparing.start()
         else:
             self._preparing = None
             self._plan()
 
     def _plan(self) -> None:
-        """Make the children, which `_tend_child` then starts, and begin to ask whether they are ready."""
+        """Make the children, which `_tend_child` then starts, and start polling their readiness."""
         assert self._listening is not None
         plan = self._make_processes(self._configuration, self._addresses, self._listening.fileno())
         self._children = [self._child(command) for command in plan]

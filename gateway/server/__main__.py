@@ -15,7 +15,7 @@ MAX_SOCKET_MESSAGE_BYTES = 1024 * 1024
 
 
 def main() -> int:
-    """The exit code; 1 when the server could not start and has said why."""
+    """The exit code; 1 when the server could not start and has printed why."""
     parser = argparse.ArgumentParser(prog="python -m gateway.server", description=__doc__)
     parser.add_argument("application", nargs="?", default="gateway.config.asgi:application")
     parser.add_argument("--fd", type=int, help="the listening socket that the parent process opened")

@@ -1,4 +1,4 @@
-"""One bound on the bodies of requests, in front of every route, whoever asks and however the body is framed."""
+"""One limit on the bodies of requests, in front of every route, for every client and every framing of the body."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -16,10 +16,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 async def bounded(application: Application, scope: Scope, receive: Receive, send: Send) -> None:
-    """Let the application answer an HTTP request, of whose body it gets no more than the bound.
+    """Let the application answer an HTTP request; it gets no more of the body than the limit.
 
-    A longer body is 413: at once where its length is announced, else as soon as it exceeds the bound; the application
-    then sees that its client has gone.
+    A longer body is 413: at once where its length is announced, else as soon as it exceeds the limit; the application
+    then sees that its client has disconnected.
     """
     most = settings.TOOLGATE_MAX_V1_BODY_BYTES if scope["path"].startswith(PREFIX) else settings.TOOLGATE_MAX_BODY_BYTES
     if _announced(scope) > most:

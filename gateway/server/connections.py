@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 connection with bounds: a request's head in bytes and lines, and its time until it is whole."""
+"""uvicorn's HTTP/1.1 connection with limits on a request's head, and on its time until it is complete."""
 
 import asyncio
 import socket
@@ -8,11 +8,11 @@ from typing import Any, cast
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-# What a slow but honest client sends a second at the least, beyond the seconds that every body has.
+# The least that a slow client must send each second, after the seconds that every body has.
 LEAST_BYTES_PER_SECOND = 8 * 1024
-# How much of a body is read and thrown away after its answer, so that the connection can stay open.
+# How much of a body is read and discarded after its answer, so that the connection can stay open.
 MOST_IGNORED_BYTES = 256 * 1024
-# How long a client that still sends has for reading the last answer, before it is hung up on.
+# How long a client that still sends may read the last answer, before its connection is closed.
 LINGER_SECONDS = 2.0
 
 
@@ -21,13 +21,13 @@ _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 
 class _HeadTooLarge(Exception):
-    """Ends the parsing of a head that exceeds its bounds."""
+    """Ends the parsing of a head that exceeds its limits."""
 
 
 class Connection(HttpToolsProtocol):
-    """One client's connection; what exceeds a bound is answered (408, 431) and hung up on.
+    """One client's connection; what exceeds a limit is answered (408, 431), and the connection closed.
 
-    The bounds are `TOOLGATE_MAX_HEADER_BYTES`, `_MAX_HEADERS`, `_HEADER_SECONDS` and `_BODY_SECONDS`.
+    The limits are `TOOLGATE_MAX_HEADER_BYTES`, `_MAX_HEADERS`, `_HEADER_SECONDS` and `_BODY_SECONDS`.
     """
 
     url = b""
@@ -35,7 +35,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._in_head = self._in_body = self._begun = self._upgraded = False
-        # Bytes of the head under way: those parsed, and at most those read since the last line that was whole.
+        # Bytes of the current head: those parsed, and at most those read since the last complete line.
         self._head_bytes = self._unparsed_bytes = 0
         self._body_bytes = self._ignored_bytes = 0
         self._clock: asyncio.TimerHandle | None = None
@@ -44,19 +44,19 @@ class Connection(HttpToolsProtocol):
 
     # --- the connection ----------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start to wait for the first request."""
         self._closing = _Lingering(transport, self)
         super().connection_made(cast(asyncio.Transport, self._closing))
         self._start_clock()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waits for the client learns that it is gone."""
+        """Tell whoever waits for the client that it has disconnected."""
         self._stop_clock()
         self._closing.ended()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, and hold it to the bounds."""
+        """Parse what was received, and apply the limits."""
         if self._closing.is_closing():
             return
         self._begun = False
@@ -75,7 +75,7 @@ class Connection(HttpToolsProtocol):
                 self._acknowledge()
 
     def handle_websocket_upgrade(self) -> None:
-        """From here on the WebSocket's protocol has the connection, and times of its own."""
+        """Hand the connection to the WebSocket's protocol, which has time-outs of its own."""
         self._stop_clock()
         self._upgraded = True
         self.transport = self._closing.transport
@@ -95,7 +95,7 @@ class Connection(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A header; what comes behind a body is counted and is no header of the request."""
+        """A header; trailers after a body are counted, but are no headers of the request."""
         self._count(len(name) + len(value) + 4)
         if len(self.headers) >= settings.TOOLGATE_MAX_HEADERS:
             raise _HeadTooLarge
@@ -103,13 +103,13 @@ class Connection(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """The head is complete."""
         self._in_head, self._in_body = False, True
         self._stop_clock()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body; of what nobody will read, only so much is let in."""
+        """A piece of the body; when nobody will read it, only a limited amount is accepted."""
         self._body_bytes += len(body)
         if self.cycle is not None and self.cycle.response_complete:
             self._ignored_bytes += len(body)
@@ -118,18 +118,18 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
+        """The request is complete."""
         self._in_head = self._in_body = False
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what could not be parsed, in the words of the API that was asked."""
+        """Refuse what could not be parsed, in the form of the requested API."""
         self._refuse(431 if self._too_large() else 400)
 
-    # --- the bounds --------------------------------------------------------------------------------------------------
+    # --- the limits --------------------------------------------------------------------------------------------------
     @property
     def receives(self) -> bool:
-        """Whether more of a request is due."""
+        """Whether more of a request is expected."""
         return self._in_head or self._in_body
 
     @property
@@ -177,19 +177,19 @@ class Connection(HttpToolsProtocol):
         if self._in_body:
             earned = settings.TOOLGATE_BODY_SECONDS + self._body_bytes / LEAST_BYTES_PER_SECOND
             left = self._receiving_since + earned - self.loop.time()
-        # Nothing is asked of a client while it is us who do not read, or who answer the request before.
+        # No time-out while this side does not read, or answers the previous request.
         busy = self._answers and (self._in_head or self.flow.read_paused)
         if left > 0 or busy:
             self._clock = self.loop.call_later(max(left, 1.0), self._time_is_up)
         elif self.receives:
             self._refuse(408)
         else:
-            # Not one byte of a request came: there is nobody to answer.
+            # Not one byte of a request was received: nobody waits for an answer.
             self.transport.close()
 
     def _refuse(self, status: int) -> None:
-        """Answer unless an answer is on its way, tell the application that its client is gone, and hang up."""
-        # Only the application has Django set up, and it is loaded by now.
+        """Answer unless an answer has begun, tell the application that its client has disconnected, and close."""
+        # Loaded late: only the application sets Django up, and it is loaded by now.
         from gateway.server import refusals
 
         unanswered = not self.cycle.response_started if self._in_body else not self._answers
@@ -205,7 +205,7 @@ class Connection(HttpToolsProtocol):
 class _Lingering:
     """A transport whose `close` lets a client that still sends read its last answer first.
 
-    Closing a socket on which unread bytes lie resets the connection, and the answer may be lost with it.
+    Closing a socket with unread bytes resets the connection, and the answer may be lost.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
@@ -221,18 +221,18 @@ class _Lingering:
             self.transport.write(data)
 
     def is_closing(self) -> bool:
-        """Whether this side has said its last word."""
+        """Whether this side has sent its last answer."""
         return self._end is not None or self.transport.is_closing()
 
     def close(self) -> None:
-        """Send what is to be sent, and close."""
+        """Send what is buffered, and close."""
         if self._connection.receives:
             self.linger()
         elif self._end is None:
             self.transport.close()
 
     def linger(self) -> None:
-        """Say that nothing more will come, throw away what comes, and close after LINGER_SECONDS at the latest."""
+        """Announce the end, discard what is received, and close after LINGER_SECONDS at the latest."""
         if self._end is not None or self.transport.is_closing():
             return
         self._end = self._connection.loop.call_later(LINGER_SECONDS, self.transport.abort)
@@ -241,6 +241,6 @@ class _Lingering:
         self._connection.flow.resume_reading()
 
     def ended(self) -> None:
-        """The connection is over."""
+        """The connection has ended."""
         if self._end is not None:
             self._end.cancel()

@@ -1,8 +1,7 @@
-"""Pages of other origins: what a browser lets those in CORS_ALLOWED_ORIGINS ask for and read, whoever answers.
+"""CORS: what a browser lets pages of CORS_ALLOWED_ORIGINS request and read, on every route.
 
-It stands in front of everything, since half of the routes go round Django, and an answer that is too early for a route,
-such as a 413, is one that a page has to read, too. Cookies are never allowed: other origins send a key, or a stream's
-token.
+It wraps the whole application: half of the routes bypass Django, and a page must also be able to read an answer that is
+given before any route, such as a 413. Cookies are never allowed: other origins send a key, or a stream token.
 """
 
 import re
@@ -24,7 +23,7 @@ ALLOWED = (
     *("anthropic-beta", "anthropic-dangerous-direct-browser-access", "anthropic-version", "cache-control"),
     *("openai-beta", "openai-organization", "openai-project", "user-agent", "x-csrftoken", "x-requested-with"),
 )
-# What the SDKs say of themselves; each release may say more.
+# What the SDKs send about themselves; each release may send more.
 _OF_SDKS = re.compile(r"x-stainless-[a-z-]{1,60}")
 EXPOSED = "X-Request-Id, Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Should-Retry"
 _LONGEST = 4096
@@ -35,7 +34,7 @@ def shared(application: Application) -> Application:
     """The application, with its answers readable by pages of the allowed origins."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        # Without any such origin, nothing is added and nothing is told.
+        # Without any such origin, nothing is added.
         if scope["type"] != "http" or not settings.CORS_ALLOWED_ORIGINS:
             await application(scope, receive, send)
         elif scope["method"] == "OPTIONS" and _field(scope, b"access-control-request-method"):
@@ -51,7 +50,7 @@ def _readable(scope: Scope, send: Send) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            # Also for a page of this origin or none: a cache must not give its answer to another.
+            # Also for a page of this origin or none: a cache must not serve its answer to another.
             fields: Fields = [*message.get("headers", ()), (b"vary", b"origin")]
             if origin:
                 fields += [(b"access-control-allow-origin", origin)]

@@ -1,4 +1,4 @@
-"""Strict-Transport-Security on every answer over HTTPS, also on those that never pass Django's middleware."""
+"""Strict-Transport-Security on every answer over HTTPS, also on those that bypass Django's middleware."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,7 +14,7 @@ NAME = b"strict-transport-security"
 
 
 def secured(application: Application) -> Application:
-    """The application, whose answers over HTTPS have the header for SECURE_HSTS_SECONDS; 0 adds nothing."""
+    """The application, whose answers over HTTPS get the header with SECURE_HSTS_SECONDS; 0 adds nothing."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope.get("scheme") != "https" or not settings.SECURE_HSTS_SECONDS:

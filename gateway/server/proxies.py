@@ -1,8 +1,8 @@
-"""Notices a proxy whose headers do not count, because TRUSTED_PROXIES does not name its address.
+"""Detects a proxy whose headers do not count, because TRUSTED_PROXIES does not name its address.
 
 The server in front of Django takes scheme and address from X-Forwarded-… of trusted proxies only. So a request that
-says it came over HTTPS and is plain HTTP here has come from a proxy that nobody named, or from somebody who made the
-header up: a hint for the operator, and no ground for any decision.
+claims HTTPS and is plain HTTP here came from an unnamed proxy, or from somebody who invented the header: a hint for the
+operator, and no basis for any decision.
 """
 
 import logging
@@ -13,7 +13,7 @@ from django.shortcuts import render
 
 log = logging.getLogger(__name__)
 
-# Whoever makes the header up must not fill the log.
+# Whoever invents the header must not fill the log.
 WARN_SECONDS = 60.0
 _warned_at = -WARN_SECONDS
 
@@ -22,7 +22,7 @@ def untrusted(request: HttpRequest) -> str:
     """The address of a proxy that TRUSTED_PROXIES does not name and that received the request over HTTPS; else ""."""
     scheme = request.headers.get("X-Forwarded-Proto", "").rpartition(",")[2].strip().lower()
     forwarded = scheme == "https" or "proto=https" in request.headers.get("Forwarded", "").lower()
-    # Not `request.scheme`, which believes the header once any proxy is trusted.
+    # Not `request.scheme`, which uses the header once any proxy is trusted.
     here = getattr(request, "scope", {}).get("scheme", "https")
     return str(request.META.get("REMOTE_ADDR", "")) if forwarded and here == "http" else ""
 
@@ -43,5 +43,5 @@ def warn(request: HttpRequest) -> str:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The page for a form that is not accepted, with what a proxy has to do with it."""
+    """The page for a refused form; it names the proxy when that is the cause."""
     return render(request, "403_csrf.html", {"proxy": warn(request)}, status=403)

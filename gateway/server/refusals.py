@@ -1,4 +1,4 @@
-"""The answers to requests that are refused before anybody reads them, in the form of the API that they ask."""
+"""The answers to requests that are refused before they reach a route, in the form of the requested API."""
 
 import http
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ def answer(
 
 
 def raw(status: int, url: bytes, given: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The same as an HTTP/1.1 answer, for a request of which this much of the address was read."""
+    """The same as raw HTTP/1.1, for a request of which this much of the address was read."""
     headers, body = answer(status, url.partition(b"?")[0].decode("latin-1"), given)
     lines = [b"HTTP/1.1 %d %b" % (status, http.HTTPStatus(status).phrase.encode())]
     return b"\r\n".join([*lines, *(b"%b: %b" % each for each in headers)]) + b"\r\n\r\n" + body

@@ -8,14 +8,14 @@ BACKLOG = 2048
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens on `host` (a name or address of this machine) and `port` (0: any free one).
 
-    Raises socket.gaierror for a host that nobody knows, OSError when the address cannot be had.
+    Raises socket.gaierror for an unknown host, OSError when the address is not available.
     """
     family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     return _prompt(socket.create_server(address[:2], family=family, backlog=BACKLOG))
 
 
 def inherited(descriptor: int) -> socket.socket:
-    """The listening socket that the parent process opened, as what it is.
+    """The listening socket that the parent process opened, with its real address family.
 
     uvicorn's own `--fd` takes every descriptor for a Unix socket, on which the event loop sets no TCP options.
     """

