@@ -109,7 +109,7 @@ class ToolCall(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """One append-only statement: a call was proposed, decided or settled, its payload went, or somebody read it.
+    """One append-only statement: a call was proposed, decided or settled, its payload was erased, or somebody read it.
 
     `commitment` is an HMAC-SHA-256 over the canonical payload (see `audit.calls.ledger`), never the payload.
     """
@@ -145,7 +145,7 @@ class LedgerEntry(models.Model):
             models.Index(fields=["tenant", "call_id"], name="ledger_entries_call"),
             models.Index(fields=["seq"], condition=models.Q(leaf_index__isnull=True), name="ledger_entries_unsealed"),
         ]
-        # Over sealed entries only, so that whoever writes one does not pay for its place in the log.
+        # Over sealed entries only, so that writing an entry does not maintain it.
         constraints = [
             models.UniqueConstraint(fields=["leaf_index"], condition=SEALED, name="ledger_entries_leaf"),
             models.UniqueConstraint(

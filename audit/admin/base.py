@@ -1,4 +1,4 @@
-"""What the audit's admin pages share: they are read, and never changed from here."""
+"""What the audit's admin pages share: they are read-only."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from unfold.paginator import InfinitePaginator
 
 from audit.templatetags.audit_text import visible
 
-# What a page shows of one value; the whole is in the API and in exports.
+# The most that a page shows of one value; the API and exports have all of it.
 SHOWN = 20_000
 
 
@@ -37,7 +37,7 @@ class ReadOnlyAdmin(ModelAdmin):
 
 
 def sheet(text: str) -> str:
-    """A text in a box that keeps its lines, with nothing hidden in it; cut where it is long."""
+    """A text in a box that preserves its lines and hides nothing; cut when it is long."""
     more = f"\n… {len(text) - SHOWN:,} characters more" if len(text) > SHOWN else ""
     return format_html(
         '<pre class="whitespace-pre-wrap break-words font-mono text-xs">{}{}</pre>', visible(text[:SHOWN]), more

@@ -1,4 +1,4 @@
-"""The audit log in the admin: to be read, and never to be changed from here."""
+"""The tool calls in the admin, read-only."""
 
 import uuid
 from typing import Any
@@ -29,7 +29,7 @@ HEAVY = ("input", "input_raw", "approved_input", "output", "decision", "resumed_
 
 @admin.register(ToolCall)
 class ToolCallAdmin(ReadOnlyAdmin):
-    """Every call of every tenant, newest first; whoever looks is put on record."""
+    """Every call of every tenant, newest first; each look is recorded."""
 
     list_display = ("created_at", "name", "state", "tenant", "user", "line", "duration")
     list_display_links = ("created_at", "name")
@@ -59,7 +59,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ToolCall], search_term: str
     ) -> tuple[QuerySet[ToolCall], bool]:
-        """An id or a username is looked up; anything else is searched for as it stands."""
+        """Look up an id or a username; search for anything else as given."""
         words = search_term.strip()
         if not words or "\x00" in words:
             return queryset.none() if words else queryset, False
@@ -72,7 +72,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
         return queryset.filter(Q(id=identity) | Q(run_id=identity)), False
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list; that it was shown is on record before it is rendered."""
+        """The list; the look is recorded before it is rendered."""
         response: HttpResponse = super().changelist_view(request, extra_context)
         shown = getattr(response, "context_data", None) or {}
         if "cl" in shown:
@@ -92,7 +92,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """One call; that it was shown is on record before it is rendered."""
+        """One call; the look is recorded before it is rendered."""
         response: HttpResponse = super().changeform_view(request, object_id, form_url, extra_context)
         call = (getattr(response, "context_data", None) or {}).get("original")
         if call is not None:
@@ -133,7 +133,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="arguments")
     def arguments(self, call: ToolCall) -> str:
-        """The arguments as JSON, or as they came when they were none."""
+        """The arguments as JSON, or as received when they were not JSON."""
         return sheet(call.input_raw) if call.input_raw is not None else json_sheet(call.input)
 
     @admin.display(description="arguments, as an approver changed them")
@@ -188,7 +188,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="seal")
     def seal(self, call: ToolCall) -> str:
-        """How far its entries are in the signed log."""
+        """Where its entries are in the signed log."""
         entries = LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id).order_by("seq")
         return (
             format_html_join("", "<div>{}: {}</div>", ((each.kind, _place(each)) for each in entries))
@@ -197,7 +197,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     @admin.display(description="erased")
     def erasure(self, call: ToolCall) -> str:
-        """By which erasure its payload went."""
+        """The erasure of its payload."""
         entry = LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id, kind="erased").last()
         erased_by = entry.record_id if entry else None
         found = Erasure.objects.filter(id=erased_by).select_related("actor").first() if erased_by else None

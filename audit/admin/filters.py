@@ -1,4 +1,4 @@
-"""How operators narrow the list of calls."""
+"""The filters of the operators' list of calls."""
 
 import uuid
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from audit.templatetags.audit_text import visible
 
 
 def asked(request: HttpRequest, words: str | None = None) -> calls.Filters:
-    """All that an operator narrows the list by at once, for what is searched for finds no more than the newest."""
+    """All filters at once, since a search finds only the newest calls."""
     given = request.GET.get
     try:
         tenant = uuid.UUID(given("tenant__id__exact", ""))

@@ -1,13 +1,13 @@
 """What a ledger entry commits to, and how.
 
-An entry holds `HMAC-SHA-256(row_key, canonical payload)`. The payload can be made again from the rows that it is
-about as long as they stand; once payload, hashes and row_key are erased, the commitment says nothing about
+An entry holds `HMAC-SHA-256(row_key, canonical payload)`. The payload can be computed again from its rows as long as
+they exist. Once payload, hashes and row_key are erased, the commitment says nothing about
 them and every proof over the entries stays valid. The payload's first field is the version of its form.
 
     version 1   proposed, decided, settled
     version 2   proposed: + approval_id; settled: + approved_params_hash, resumed_decision
-    version 3   proposed: + time_limit_ms; settled: + the lease's last fence, its times, and what is kept of its
-                output; the kinds erased, dropped and read
+    version 3   proposed: + time_limit_ms; settled: + the lease's last fence, its times, and the recorded part of
+                its output; the kinds erased, dropped and read
     version 4   proposed, erased: + origin; every call before it was a chat's
 """
 
@@ -53,7 +53,7 @@ def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:
 
 
 def decided(decision: Values, version: int = VERSION) -> dict[str, Any]:
-    """The payload of "decided": what one human, a row of `approval_decisions`, said to the call and its arguments."""
+    """The payload of "decided": a human's decision about the call and its arguments, a row of `approval_decisions`."""
     return {
         "version": version,
         "kind": "decided",
@@ -64,7 +64,7 @@ def decided(decision: Values, version: int = VERSION) -> dict[str, Any]:
 
 
 def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
-    """The payload of "settled": what became of the call."""
+    """The payload of "settled": how the call ended."""
     payload = {
         "version": version,
         "kind": "settled",
@@ -82,9 +82,9 @@ def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
 
 
 def erased(erasure: Values, call: Values, version: int = VERSION) -> dict[str, Any]:
-    """The payload of "erased": by which erasure, a row of `erasures`, the payload of the call went.
+    """The payload of "erased": the erasure, a row of `erasures`, that removed the call's payload.
 
-    The call is its row afterwards: its own key has gone, so this entry vouches for what has remained, also of the
+    The call is its row afterwards. Its own key is gone, so this entry covers what is left, also of the
     `decisions` about it, each with whether it `counted`.
     """
     remains: dict[str, Any] = {
@@ -107,7 +107,7 @@ def erased(erasure: Values, call: Values, version: int = VERSION) -> dict[str, A
 
 
 def dropped(erasure: Values, version: int = VERSION) -> dict[str, Any]:
-    """The payload of "dropped": that the tenant's calls of a month, whose ids lie in [low, high), went as a whole."""
+    """The payload of "dropped": that the tenant's calls of a month, with ids in [low, high), were dropped."""
     return _erasure(erasure, "dropped", version) | _texts(erasure, "low", "high") | _values(erasure, "calls")
 
 
@@ -133,7 +133,7 @@ def read(reading: Values, version: int = VERSION) -> dict[str, Any]:
 
 
 def kept_hash(output: Any) -> str | None:
-    """The hash of what the row keeps as output, where that was cut; `output_hash` is of the whole."""
+    """The hash of the recorded part of an output that was cut; `output_hash` is of the whole output."""
     return sha256_hex(output) if isinstance(output, dict) and output.get("truncated") is True else None
 
 

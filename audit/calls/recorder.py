@@ -5,7 +5,7 @@ A call's transitions, each a compare-and-set in the caller's transaction:
     (new) → proposed | awaiting_approval | queued | error
                                      propose     ledger: proposed, and settled when refused
     proposed → queued                enqueue     when the calls before it in the turn are final
-    awaiting_approval                decide      ledger: decided, by one human; the call waits on
+    awaiting_approval                decide      ledger: decided, by one human; the call still waits
     awaiting_approval → queued       resume      with the answers of the gates that it has passed again
     awaiting_approval → error        refuse      ledger: settled
     queued → claimed                 claim       takes a lease and raises the fence
@@ -81,7 +81,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A call as the gates left it: to be queued, held for the approval `approval_id`, or with the `refusal` that ends
+    """A call after the gates: to be queued, held for the approval `approval_id`, or with the `refusal` that ends
     it at once."""
 
     id: uuid.UUID
@@ -99,7 +99,7 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a call that was claimed or withdrawn."""
+    """The outcome of a call that was claimed or withdrawn."""
 
     failure: Failure | None = None
     output: Any = None
@@ -197,7 +197,7 @@ def _json(value: Any) -> Jsonb | None:
 
 
 async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUID]:
-    """Queue proposed calls, whose turn it is; returns those that were still waiting for it."""
+    """Queue proposed calls; returns those that were still proposed."""
     return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
 
 
@@ -207,18 +207,18 @@ async def resend(connection: Connection, call_id: uuid.UUID) -> None:
 
 
 async def decide(connection: Connection, call: ToolCall, decision: Mapping[str, Any]) -> None:
-    """Enter what a human decided about a waiting call, a row of `approval_decisions`, into the ledger."""
+    """Add the ledger entry of a human's decision about a waiting call, a row of `approval_decisions`."""
     await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.decided(decision), decision["id"]))
 
 
 async def edit(connection: Connection, call_id: uuid.UUID, approved: Any, params_hash: str) -> bool:
-    """Keep the arguments that a waiting call will run with instead of the model's; False when it waits no more."""
+    """Store the arguments that a waiting call will run with instead of the model's; False when it no longer waits."""
     found = await connection.execute(_EDIT, [Jsonb(approved), params_hash, call_id])
     return await found.fetchone() is not None
 
 
 async def resume(connection: Connection, call_id: uuid.UUID, answers: list[dict[str, Any]]) -> bool:
-    """Queue a waiting call that was approved and has passed the gates again; False when it waits no more."""
+    """Queue a waiting call that was approved and has passed the gates again; False when it no longer waits."""
     found = await connection.execute(_RESUME, [Jsonb(answers), call_id])
     return await found.fetchone() is not None
 
@@ -226,7 +226,7 @@ async def resume(connection: Connection, call_id: uuid.UUID, answers: list[dict[
 async def refuse(
     connection: Connection, call: ToolCall, failure: Failure, answers: list[dict[str, Any]] | None
 ) -> bool:
-    """End a waiting call that was not approved, or that the gates refuse now; False when it waits no more."""
+    """End a waiting call that was not approved, or that the gates refuse now; False when it no longer waits."""
     outcome = Outcome(failure=failure, display=failure.display)
     return await _settle(connection, replace(call, resumed_decision=answers), outcome, [Status.AWAITING_APPROVAL])
 

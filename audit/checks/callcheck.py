@@ -1,4 +1,4 @@
-"""What must hold of one call's row, of its entries, and of the rows beside them, whatever their commitments say."""
+"""Checks of one call's row, its entries and the related rows, independent of their commitments."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +12,16 @@ from audit.models import FINAL
 
 Row = Mapping[str, Any]
 
-# Between a call's id, its times and its entries' lie moments of one transaction, and two machines' clocks.
+# A call's id, its times and its entries' times differ by parts of one transaction, and by two machines' clocks.
 SLACK = timedelta(minutes=10)
 HASHED = (("params_hash", "input"), ("approved_params_hash", "approved_input"), ("output_hash", "output"))
-# What erasure takes; what is left of the gates' answers has no words.
+# What erasure removes; the rest of the gates' answers has no words.
 ERASED = (
     *("input", "input_raw", "output", "error_message", "error_field", "params_hash", "output_hash"),
     *("approved_input", "approved_params_hash"),
 )
 WORDS = frozenset({"model", "user", "log", "field"})
-# What an unfinished call has nothing of yet.
+# Columns that an unfinished call has not filled yet.
 RESULT = (
     *("output", "output_hash", "output_bytes", "error_message", "error_field", "execution_time_ms", "finished_at"),
     *("display", "side_effects"),
@@ -51,19 +51,19 @@ def of_call(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
 
 def _hashes(call: Row) -> Iterator[Finding]:
     for hash_name, name in HASHED:
-        told, kept = call[hash_name], call[name]
-        if told is None:
-            if kept is not None or call[f"{name}_there"]:
+        stated, value = call[hash_name], call[name]
+        if stated is None:
+            if value is not None or call[f"{name}_there"]:
                 yield _wrong(call, "hash", f"has {name}, and no {hash_name}", name, hash_name)
-        elif name == "output" and ledger.kept_hash(kept) is not None:
-            # What was cut has another hash than the whole; its "settled" entry vouches for what is kept of it.
+        elif name == "output" and ledger.kept_hash(value) is not None:
+            # A cut output has another hash than the whole; the "settled" entry covers the recorded part.
             continue
         elif not call[f"{name}_there"] and name != "input":
             yield _wrong(call, "hash", f"has {hash_name}, and no {name}", name, hash_name)
-        elif _hash(kept) != told:
+        elif _hash(value) != stated:
             yield _wrong(call, "hash", f"has {name} with another hash than {hash_name}", name, hash_name)
     if call["params_hash"] is None and call["input_raw"] is None:
-        yield _wrong(call, "hash", "has neither arguments nor what was sent in their stead", "input", "input_raw")
+        yield _wrong(call, "hash", "has neither arguments nor what was sent instead", "input", "input_raw")
 
 
 def _hash(value: Any) -> str | None:
@@ -81,11 +81,11 @@ def _left(call: Row) -> Iterator[Finding]:
         if any(WORDS & answer.keys() for answer in answers if isinstance(answer, dict)):
             there.append(name)
     if there:
-        yield _wrong(call, "erased", "is erased, and still has what was to go", *there)
+        yield _wrong(call, "erased", "is erased, and still has what erasure removes", *there)
 
 
 def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
-    """An entry is written when what it states happens: who writes another time into either has made it up."""
+    """An entry is written when what it states happens, so another time in either is a forgery."""
     # The first 48 bits of the id are milliseconds; as a number, since an id can name times that Python has none for.
     created = call["created_at"]
     slack = SLACK.total_seconds()
@@ -95,8 +95,8 @@ def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
         name = {"proposed": "created_at", "settled": "finished_at"}.get(entry["kind"])
         if name is None:
             continue
-        told, entered = call[name], entry["created_at"]
-        if not (isinstance(told, datetime) and isinstance(entered, datetime)) or abs(told - entered) > SLACK:
+        at, entered = call[name], entry["created_at"]
+        if not (isinstance(at, datetime) and isinstance(entered, datetime)) or abs(at - entered) > SLACK:
             text = f'has another time than its "{entry["kind"]}" entry'
             yield _wrong(call, "time", text, name, seq=entry["seq"], leaf_index=entry["leaf_index"])
 

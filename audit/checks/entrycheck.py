@@ -14,7 +14,7 @@ from audit.checks.snapshots import Row, Snapshot
 from audit.log import leaves
 from audit.models import Origin
 
-# Without the arguments and, unless it was cut, the output: their hashes stand for them here.
+# Without the arguments and, unless it was cut, the output: their hashes represent them here.
 _CALLS = """
     SELECT id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, position, tool_name, tier,
         params_hash, decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code, error_message,
@@ -69,7 +69,7 @@ class Facts:
 
 
 class Entries:
-    """Holds entries to their rows one by one, and keeps count of the calls that went with their month."""
+    """Compares entries with their rows one by one, and counts the calls that were dropped with their month."""
 
     def __init__(self, snapshot: Snapshot, summary: Summary) -> None:
         self._summary = summary
@@ -105,7 +105,7 @@ class Entries:
             yield of_entry(entry, "record", f"is about a row that is missing in {statements.table(kind)}")
             return
         if kind in statements.OF_CALL and call is not None and call["row_key"] is None:
-            # Erased: its "erased" entry vouches for what has remained.
+            # Erased: its "erased" entry covers what is left.
             self._summary.erased += kind == "proposed"
             return
         if kind == "dropped":
@@ -123,7 +123,7 @@ class Entries:
         yield of_entry(entry, "call", "is of a call that is missing")
 
     def months(self) -> Iterator[Finding]:
-        """Months that went without an entry, or with another number of calls than is missing now."""
+        """Months that were dropped without an entry, or with another number of calls than is missing now."""
         for month in self._months.values():
             missing = self._missing[month["id"]]
             self._summary.dropped += missing
@@ -136,7 +136,9 @@ class Entries:
 def _left(decided: list[Row]) -> Iterator[Finding]:
     for each in decided:
         if each["unerased"]:
-            yield of_record(statements.table("decided"), each, "is of an erased call, and still has what was to go")
+            yield of_record(
+                statements.table("decided"), each, "is of an erased call, and still has what erasure removes"
+            )
 
 
 def leaf_of(entry: Row) -> bytes | None:
@@ -161,7 +163,7 @@ def _columns(entry: Row) -> tuple[str, ...]:
 
 
 def _about(entry: Row) -> str:
-    """What an entry that does not fit is about; a commitment tells that something was changed, not what."""
+    """What an entry that does not fit is about; a commitment shows that something was changed, not what."""
     if entry["kind"] in statements.OF_RECORD:
         return f"row {entry['record_id']} of {statements.table(entry['kind'])}"
     return f"its call: one of {', '.join(_columns(entry))}, or row_key, is another"

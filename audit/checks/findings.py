@@ -7,9 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be; never holds a payload or a key.
+    """One thing that is wrong; never contains a payload or a key.
 
-    `rule` names what was broken; `severity` is "error", or "warning" for what may be in order. Where only a stretch
+    `rule` names what was broken; `severity` is "error", or "warning" for what may be correct. Where only a range
     of the log can be named, its leaves are [leaf_index, leaf_end).
     """
 

@@ -1,4 +1,4 @@
-"""The log's keys, and its signed heads from wherever they were kept: the database, the checkpoint file, elsewhere."""
+"""The log's keys, and its signed heads from every source: the database, the checkpoint file, notes of third parties."""
 
 import heapq
 import json
@@ -15,7 +15,7 @@ from audit.log.notes import BadNote, Checkpoint, Verifier, open_note
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A checkpoint whose signature is good, and where it was kept."""
+    """A checkpoint whose signature is good, and its source."""
 
     checkpoint: Checkpoint
     source: str
@@ -28,7 +28,7 @@ class Head:
 class Keys:
     """The keys of `ledger_keys`, each endorsed by the one before it; `findings` say which are not.
 
-    `trusted` are vkeys that somebody knows from elsewhere: each log (origin) of the table must have one of them.
+    `trusted` are vkeys known from elsewhere: each log (origin) of the table must have one of them.
     """
 
     def __init__(self, rows: Iterable[dict[str, Any]], trusted: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ def _endorsed(row: dict[str, Any], before: Verifier) -> int | None:
 
 
 class Heads:
-    """Every head, in order of size; what is wrong with one is put into `findings` instead."""
+    """Every head, in order of size; the wrong ones are in `findings` instead."""
 
     def __init__(self, keys: Keys) -> None:
         self.keys = keys
@@ -102,10 +102,10 @@ class Heads:
         self.read = 0
 
     def merged(
-        self, rows: Iterable[dict[str, Any]], lines: Iterable[str], kept: Iterable[tuple[str, str]]
+        self, rows: Iterable[dict[str, Any]], lines: Iterable[str], notes: Iterable[tuple[str, str]]
     ) -> Iterator[Head]:
         """Heads of `ledger_checkpoints`' rows (in order), of the checkpoint file's lines, and of notes by name."""
-        sources = (self._stored(rows), self._filed(lines), sorted(self._kept(kept), key=_size))
+        sources = (self._stored(rows), self._filed(lines), sorted(self._noted(notes), key=_size))
         return heapq.merge(*sources, key=_size)
 
     def _stored(self, rows: Iterable[dict[str, Any]]) -> Iterator[Head]:
@@ -114,8 +114,8 @@ class Heads:
             head = self._head(row["note"], where, row["created_at"], "ledger_checkpoints")
             if head is None:
                 continue
-            told = (row["origin"], row["size"], bytes(row["root"]))
-            if told != (head.checkpoint.origin, head.checkpoint.size, head.checkpoint.root):
+            stored = (row["origin"], row["size"], bytes(row["root"]))
+            if stored != (head.checkpoint.origin, head.checkpoint.size, head.checkpoint.root):
                 self._found(f"{head} does not say what its note says", "ledger_checkpoints")
                 if row["size"] != head.checkpoint.size:
                     continue
@@ -142,8 +142,8 @@ class Heads:
             largest = head.checkpoint.size
             yield head
 
-    def _kept(self, kept: Iterable[tuple[str, str]]) -> Iterator[Head]:
-        for name, note in kept:
+    def _noted(self, notes: Iterable[tuple[str, str]]) -> Iterator[Head]:
+        for name, note in notes:
             head = self._head(note, f"in {name}", None, name)
             if head is not None:
                 yield head
@@ -165,7 +165,7 @@ def _size(head: Head) -> int:
 
 
 def lines_of(path: Path, length: int) -> Iterator[str]:
-    """The lines within the first `length` bytes of a file: what was there before the database was looked at."""
+    """The lines within the first `length` bytes of a file: what existed before the database was read."""
     with path.open("rb") as file:
         while length > 0 and (line := file.readline(length)):
             length -= len(line)

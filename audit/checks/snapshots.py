@@ -1,4 +1,4 @@
-"""One moment of the database, read past every wall and in constant memory, whatever somebody has written into it."""
+"""One snapshot of the database, of all tenants and in constant memory, whatever somebody has written into it."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ class Snapshot:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # What no parser and no calendar of ours takes is read as something that fits nothing.
+        # Values that Python's parsers cannot read become something that fits nothing.
         set_json_loads(_loads, connection)
         connection.adapters.register_loader("timestamptz", _AnyTime)
 
@@ -61,7 +61,7 @@ def batches(rows: Iterable[Row], size: int = BATCH) -> Iterator[list[Row]]:
 
 
 class _AnyTime(Loader):
-    """A time; as text where no datetime can hold it."""
+    """A time; as text where no datetime can represent it."""
 
     # psycopg's own: the one in C where that is installed.
     _usual = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)

@@ -1,4 +1,4 @@
-"""What an entry states, made again from the rows that it is about, and which columns of a call that vouches for."""
+"""What an entry states, computed again from its rows, and which columns of a call it covers."""
 
 import uuid
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from audit.models import LedgerEntry, ToolCall
 Row = Mapping[str, Any]
 Kind = LedgerEntry.Kind
 
-# Kinds whose commitments are made with the call's own key, and go with it.
+# Kinds whose commitments are made with the call's own key, and end with it.
 OF_CALL = frozenset({Kind.PROPOSED.value, Kind.DECIDED.value, Kind.SETTLED.value})
 # Kinds that need a row of another table.
 OF_RECORD = frozenset(Kind.values) - {Kind.PROPOSED.value, Kind.SETTLED.value}
@@ -41,7 +41,7 @@ class Statement:
         return canonical(self.payload).decode()
 
     def fits(self, commitment: bytes) -> bool:
-        """Whether this is what was committed to; what has no canonical form was not."""
+        """Whether this is what was committed to; a value without a canonical form was not."""
         try:
             return ledger.commitment(self.key, self.payload) == commitment
         except NotCanonical:
@@ -56,7 +56,7 @@ def table(kind: str) -> str:
 
 
 def made_again(entry: Row, call: Row | None, record: Row | None) -> Statement | None:
-    """The statement of an entry from its call and its record; None where one of them, or its key, has gone.
+    """The statement of an entry from its call and its record; None where one of them, or its key, is gone.
 
     Raises ValueError when the rows cannot be what such an entry was about.
     """
@@ -90,14 +90,14 @@ def _payload(kind: str, version: int, call: Row, record: Row) -> dict[str, Any]:
 
 
 def vouched(kind: str, version: int) -> tuple[str, ...]:
-    """The columns of `tool_calls` that a "proposed" or "settled" entry of a version vouches for."""
+    """The columns of `tool_calls` that a "proposed" or "settled" entry of a version covers."""
     make = ledger.proposed if kind == "proposed" else ledger.settled
     names = [name for name in make(_SAMPLE, version) if name not in _NO_COLUMNS]
     return tuple(column for name in names for column in _THROUGH.get(name, (name,)))
 
 
 def gaps(version: int) -> frozenset[str]:
-    """The columns of a final call that its entries of a version do not vouch for.
+    """The columns of a final call that its entries of a version do not cover.
 
     Not counted: the key, which the commitments are made with; the lease, which a final call has none of; and the
     origin, which an entry that does not name it says is a chat.

@@ -1,4 +1,4 @@
-"""The log as a tree: the entries' leaves against the tiles, and both against every signed head, in one pass."""
+"""The log as a tree: compares the entries' leaves with the tiles, and both with every signed head, in one pass."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Level:
         return full
 
     def rest(self) -> Iterator[Finding]:
-        """What there is beyond the hashes that belong here."""
+        """The hashes beyond those that belong here."""
         yield from (self._beyond(index) for index in self._long)
         if self.size and self.stored(self.size - 1) is not None and self._tile is not None:
             due = (self.size - 1) % WIDTH + 1
@@ -75,7 +75,7 @@ class _Difference:
 class Tree:
     """Grows leaf by leaf, and yields what does not fit.
 
-    Where entry and tile differ, the next head tells which of them was changed: the one without which its root fits.
+    Where entry and tile differ, the next head shows which of them was changed: the one without which its root fits.
     """
 
     def __init__(self, levels: Iterable[Level], heads: Iterator[Head]) -> None:
@@ -91,7 +91,7 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """How many leaves there are so far."""
+        """The number of leaves so far."""
         return self._from_tiles.size
 
     @property
@@ -162,7 +162,7 @@ class Tree:
         return Finding("root", text, table="ledger_entries", leaf_index=self._good, leaf_end=self.size)
 
     def end(self) -> Iterator[Finding]:
-        """What lies beyond the last leaf, or below no head."""
+        """What is beyond the last leaf, or covered by no head."""
         if self._differences or (self.size > self._good and not self._broken):
             yield from (_differ(each) for each in self._differences)
             text = f"leaves {self._good} to {self.size - 1} are marked as sealed, and no head is over them"
@@ -176,7 +176,7 @@ class Tree:
 
 
 def _unlike(group: list[Head]) -> Iterator[Finding]:
-    """What the database and the checkpoint file say differently about one head."""
+    """The differences between the database and the checkpoint file about one head."""
     stored = {head.checkpoint.origin: head for head in group if head.source.startswith("in the database")}
     for head in group:
         if "checkpoint file" not in head.source:

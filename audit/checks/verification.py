@@ -1,4 +1,4 @@
-"""Verifies the whole log: every entry against the tree, the tree against the signed heads, every row against entries.
+"""Verifies the whole log: entries against the tree, the tree against the signed heads, rows against entries.
 
 It reads one snapshot over a connection that sees every tenant (the operator's login), in constant memory, and yields
 what is wrong as it finds it:
@@ -38,7 +38,7 @@ _CALLS = """
 _ENTRIES_OF_CALLS = """
     SELECT call_id, seq, kind, leaf_index, created_at FROM ledger_entries
     WHERE tenant_id = ANY(%s) AND call_id = ANY(%s)"""
-# Before version 3 an entry named its call alone; which decision it is of, its commitment tells.
+# Before version 3 an entry named its call alone; its commitment shows which decision it is of.
 _UNENTERED_DECISIONS = """
     SELECT d.id, d.tenant_id, d.call_id, own.entered, own.due
     FROM (SELECT *, count(*) OVER (PARTITION BY tenant_id, call_id) AS among FROM ({everything}) made) d, LATERAL (
@@ -62,16 +62,16 @@ _UNENTERED = {
 
 @dataclass
 class Verification:
-    """What to verify, with what; `found()` does it, and fills in the summary on the way.
+    """What to verify, with what; `found()` does it, and fills in the summary.
 
-    `trusted` are vkeys; `lines` are the checkpoint file's, read before the snapshot was begun; `kept` are notes that
-    somebody has kept, by name.
+    `trusted` are vkeys; `lines` are the checkpoint file's, read before the snapshot was begun; `notes` are signed heads
+    that somebody has stored, by name.
     """
 
     snapshot: Snapshot
     trusted: Sequence[str] = ()
     lines: Iterable[str] = ()
-    kept: Sequence[tuple[str, str]] = ()
+    notes: Sequence[tuple[str, str]] = ()
     progress: Callable[[str, int], object] = lambda what, count: None
     summary: Summary = field(default_factory=Summary)
 
@@ -88,7 +88,7 @@ class Verification:
         heads = Heads(keys)
         stored = snapshot.rows("SELECT * FROM ledger_checkpoints ORDER BY size, id")
         levels = [Level(level, snapshot.rows(_TILES, [level], size=16)) for level in range(LEVELS)]
-        tree = Tree(levels, heads.merged(stored, self.lines, self.kept))
+        tree = Tree(levels, heads.merged(stored, self.lines, self.notes))
         entries = Entries(snapshot, self.summary)
         yield from tree.begin()
         yield from self._sealed(snapshot, tree, entries)
@@ -110,7 +110,7 @@ class Verification:
                 yield from entries.check(entry, facts)
                 index = entry["leaf_index"]
                 if index < tree.size or (index > tree.size and index >= logged["leaves"]):
-                    yield of_entry(entry, "place", "stands where the log has another entry, or none", "leaf_index")
+                    yield of_entry(entry, "place", "is where the log has another entry, or none", "leaf_index")
                     continue
                 yield from _missing(tree, index)
                 sealed_at = tree.sealed_at
@@ -120,7 +120,7 @@ class Verification:
                 yield from _in_its_tenant(entry, places)
             self.summary.sealed += len(batch)
             self.progress("sealed entries", self.summary.sealed)
-        # Only a head tells that there were more entries; without one, it is the tiles that hold too much.
+        # Only a head shows that there were more entries; without one, the tiles have too many.
         if tree.is_behind:
             yield from _missing(tree, logged["leaves"])
 
@@ -172,10 +172,10 @@ def _missing(tree: Tree, end: int) -> Iterator[Finding]:
 
 
 def _in_its_tenant(entry: Row, places: dict[uuid.UUID, int]) -> Iterator[Finding]:
-    due, told = places[entry["tenant_id"]], entry["tenant_index"]
-    if told != due:
-        yield of_entry(entry, "gap", f"is number {told} of its tenant, not {due}", "tenant_index")
-    places[entry["tenant_id"]] = (due if told is None else max(told, due)) + 1
+    due, stated = places[entry["tenant_id"]], entry["tenant_index"]
+    if stated != due:
+        yield of_entry(entry, "gap", f"is number {stated} of its tenant, not {due}", "tenant_index")
+    places[entry["tenant_id"]] = (due if stated is None else max(stated, due)) + 1
 
 
 def _after(moment: Any, head: datetime) -> bool:

@@ -23,7 +23,7 @@ from audit.evidence.proofs import TILES, Place, Prover
 from audit.evidence.receipts import leaf_text
 
 FORM = 1
-# Arguments and outputs of up to 1 MiB are held at once.
+# Each entry can have arguments and outputs of up to 1 MiB.
 BATCH = 100
 _HEAD = "SELECT * FROM ledger_checkpoints ORDER BY id DESC LIMIT 1"
 _KEYS = "SELECT vkey, origin, endorsement FROM ledger_keys ORDER BY id"
@@ -50,7 +50,7 @@ class NothingSealed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What a tenant's export is to hold: entries first … end - 1 of the tenant, against one head."""
+    """What a tenant's export contains: entries first … end - 1 of the tenant, against one head."""
 
     tenant: Row
     since: datetime | None
@@ -109,7 +109,7 @@ def _entry(entry: Row, facts: Facts, proof: list[bytes]) -> Row:
     shown: dict[str, Any] = {}
     if call is not None and statement is not None:
         payloads = _PAYLOADS.get(entry["kind"], {})
-        shown = {name: call[name] for name, told in payloads.items() if statement.payload.get(told) is not None}
+        shown = {name: call[name] for name, field in payloads.items() if statement.payload.get(field) is not None}
     return {
         "leaf": leaf_text(entry),
         "proof": [each.hex() for each in proof],
@@ -120,7 +120,7 @@ def _entry(entry: Row, facts: Facts, proof: list[bytes]) -> Row:
 
 
 def _statement(entry: Row, call: Row | None, records: list[Row]) -> statements.Statement | None:
-    """What the rows say that the entry states, also where that is not what was committed to: whoever checks sees it."""
+    """The statement according to the rows, also where that is not what was committed to: the verifier finds it."""
     made = None
     for record in [*records] or [{}]:
         try:

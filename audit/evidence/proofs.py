@@ -1,4 +1,4 @@
-"""Proofs that leaves are in the log, from as few tiles as that takes."""
+"""Proofs that leaves are in the log, from as few tiles as possible."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +31,7 @@ def stored(places: Iterable[Place]) -> Mapping[Place, bytes]:
 
 
 class Prover:
-    """Proves that leaves are in the log of a size; it keeps the tiles that it has read lately."""
+    """Proves that leaves are in the log of a size; caches recently read tiles."""
 
     def __init__(self, size: int, read: Callable[[Iterable[Place]], Mapping[Place, bytes]] = stored) -> None:
         self.size = size

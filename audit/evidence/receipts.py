@@ -1,7 +1,7 @@
 """A call's receipt: what was done, in hashes, with the ledger's entries, what they state, and that the log has them.
 
-Who has it and a public key can check it without this server: docs/verify.py does. Of an erased call nothing is left to
-state; that its entries are in the log can still be shown.
+docs/verify.py checks it with a public key and without this server. An erased call has no statements; its receipt still
+proves that its entries are in the log.
 """
 
 import uuid
@@ -63,8 +63,8 @@ def _decisions(call: ToolCall) -> list[Row]:
 def _approval(call: ToolCall, decided: list[Row]) -> Row | None:
     if call.approval_id is None:
         return None
-    told = ("user_id", "username", "verdict", "reason", "via", "created_at")
-    return {"id": call.approval_id, "decisions": [{name: each[name] for name in told} for each in decided]}
+    names = ("user_id", "username", "verdict", "reason", "via", "created_at")
+    return {"id": call.approval_id, "decisions": [{name: each[name] for name in names} for each in decided]}
 
 
 def _erasure(entries: list[Row]) -> Row:
@@ -82,9 +82,9 @@ def _erasure(entries: list[Row]) -> Row:
 
 
 def _entry(entry: Row, call: ToolCall, decided: list[Row]) -> Row:
-    told = ("seq", "kind", "version", "record_id", "created_at", "leaf_index")
+    names = ("seq", "kind", "version", "record_id", "created_at", "leaf_index")
     return {
-        **{name: entry[name] for name in told},
+        **{name: entry[name] for name in names},
         "commitment": bytes(entry["commitment"]).hex(),
         "leaf": leaf_text(entry),
         "statement": _statement(entry, call, decided),
@@ -97,7 +97,7 @@ def leaf_text(entry: Row) -> str | None:
 
 
 def _statement(entry: Row, call: ToolCall, decided: list[Row]) -> str | None:
-    """The exact text that the entry commits to; None when it was erased, or the rows do not say it any more."""
+    """The exact text that the entry commits to; None when it was erased, or the rows no longer say it."""
     if call.row_key is None or entry["kind"] not in statements.OF_CALL:
         return None
     values = vars(call)

@@ -1,4 +1,4 @@
-"""The access log: who was shown whose calls, and what was erased. Everybody reads what concerns them; auditors and
+"""The access log: who was shown whose calls, and what was erased. Everybody reads what is about them; auditors and
 owners the tenant's."""
 
 import uuid
@@ -21,14 +21,14 @@ COMMAND = "A command"
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What the log is narrowed by, each a username; None narrows nothing."""
+    """The log's filters, each a username; None filters nothing."""
 
     reader: str | None = None
     person: str | None = None
 
 
 def readings(principal: Principal, filters: Filters) -> QuerySet[HistoryRead]:
-    """The readings that the principal may know of, newest first: those of their calls, and those of everybody's."""
+    """The readings that the principal may see, newest first: those of their calls, and those of the whole tenant's."""
     found = HistoryRead.objects.defer("row_key").filter(tenant_id=principal.tenant_id).order_by("-id")
     if not principal.sees_whole_history:
         found = found.filter(Q(user_id=principal.user_id) | Q(user_id=None) & ~Q(reader_id=principal.user_id))
@@ -40,7 +40,7 @@ def readings(principal: Principal, filters: Filters) -> QuerySet[HistoryRead]:
 
 
 def erasures(principal: Principal, filters: Filters) -> QuerySet[Erasure]:
-    """The erasures that the principal may know of, newest first: those of what was theirs."""
+    """The erasures that the principal may see, newest first: those of their own data."""
     found = Erasure.objects.defer("row_key").filter(tenant_id=principal.tenant_id).order_by("-id")
     if not principal.sees_whole_history:
         found = found.filter(_about(principal.tenant_id, principal.user_id))
@@ -52,7 +52,7 @@ def erasures(principal: Principal, filters: Filters) -> QuerySet[Erasure]:
 
 
 def _about(tenant_id: uuid.UUID, user_id: uuid.UUID) -> Q:
-    """The erasures of one person, their calls and conversations; what goes by its age alone is about nobody."""
+    """The erasures of one person, their calls and conversations; retention is about nobody."""
     own = ToolCall.objects.filter(tenant_id=tenant_id, user_id=user_id)
     return (
         Q(scope=Erasure.Scope.USER, subject_id=user_id)
@@ -62,21 +62,21 @@ def _about(tenant_id: uuid.UUID, user_id: uuid.UUID) -> Q:
 
 
 def _id_of(username: str) -> uuid.UUID:
-    """The id of a member; of nobody, where there is none of that name."""
+    """The id of a member; an id of nobody when none has that name."""
     if "\x00" in username:
-        # PostgreSQL has no such text.
+        # PostgreSQL cannot store such text.
         return uuid.UUID(int=0)
     return User.objects.filter(username=username).values_list("id", flat=True).first() or uuid.UUID(int=0)
 
 
 def page(found: QuerySet[Row], before: uuid.UUID | None, limit: int) -> tuple[list[Row], uuid.UUID | None]:
-    """At most `limit` rows that stand before an id, and the id that the next page stands before."""
+    """At most `limit` rows before an id, and the id that the next page ends before."""
     rows = list((found.filter(id__lt=before) if before else found)[: limit + 1])
     return rows[:limit], rows[limit - 1].pk if len(rows) > limit else None
 
 
 def names(ids: set[uuid.UUID | None]) -> dict[uuid.UUID | None, str]:
-    """Usernames by id; who is no member of the tenant (any more) has none."""
+    """Usernames by id; somebody who is not a member of the tenant has none."""
     return dict(User.objects.filter(id__in=[each for each in ids if each is not None]).values_list("id", "username"))
 
 

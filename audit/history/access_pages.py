@@ -30,13 +30,13 @@ WHAT = {
     Erasure.Scope.CALL: "one call",
     Erasure.Scope.CONVERSATION: "a conversation",
     Erasure.Scope.USER: "everything of a person",
-    Erasure.Scope.RETENTION: "what was older than it is kept",
+    Erasure.Scope.RETENTION: "everything older than its retention",
     Erasure.Scope.MONTH: "a month",
 }
 
 
 class Filters(forms.Form):
-    """What the log is narrowed by; a value that makes no sense narrows nothing."""
+    """The log's filters; a value that makes no sense filters nothing."""
 
     tab = forms.ChoiceField(required=False, choices=[("", "Readings"), ("erased", "Erasures")])
     reader = forms.CharField(required=False, max_length=150)
@@ -78,14 +78,14 @@ def _reading(each: HistoryRead, principal: Principal, known: dict[uuid.UUID | No
         own = each.user_id == principal.user_id
         name = "your" if own else f"{known.get(each.user_id, access_log.FORMER)}’s"
         whose = f"{name} call" if each.call_id else f"{'one' if each.calls == 1 else each.calls} of {name} calls"
-    # What others searched for is between them and their tenant's auditors.
-    told = principal.sees_whole_history or each.user_id is not None
+    # Of a reading of everybody's calls, only auditors and owners see the filters.
+    visible = principal.sees_whole_history or each.user_id is not None
     return {
         "who": "You" if each.reader_id == principal.user_id else access_log.reader(each, known),
         "did": DID[HistoryRead.Action(each.action)],
         "whose": whose,
         "where": WHERE.get(each.via, each.via),
-        "filters": each.filters if told else {},
+        "filters": each.filters if visible else {},
         "call_id": each.call_id,
         "moment": each.created_at,
     }

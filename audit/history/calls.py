@@ -24,8 +24,8 @@ from audit.models import FINAL, Status, ToolCall
 from tenants.models import User
 from tenants.people.principal import Principal
 
-# What a list may be narrowed to beside a call's own status: under way and not waiting for a human; ended while it ran,
-# and before it did; without its payload.
+# Filters beside a call's own status: in progress and not waiting for a human; ended while it ran, and before it ran;
+# without its payload.
 IN_PROGRESS, FAILED, REFUSED, ERASED = "in_progress", "failed", "refused", "erased"
 # An id is made a moment before its row, perhaps by another machine's clock.
 SLACK = timedelta(minutes=1)
@@ -38,7 +38,7 @@ _UNDER_WAY = [Status.PROPOSED.value, Status.QUEUED.value, Status.CLAIMED.value, 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a list is narrowed by; what is None narrows nothing.
+    """A list's filters; None filters nothing.
 
     `status` is a call's status, IN_PROGRESS, FAILED, REFUSED or ERASED; `user` an id or a username; `since` and `until`
     (exclusive) are times of creation; `words` is free text.
@@ -57,7 +57,7 @@ class Filters:
 
     @property
     def is_possible(self) -> bool:
-        """Whether its texts are any that PostgreSQL can hold."""
+        """Whether PostgreSQL can store its texts."""
         texts = (self.tool, self.status, self.error_code, self.user, self.words)
         return not any(isinstance(text, str) and _NO_TEXT.search(text) for text in texts)
 
@@ -80,8 +80,8 @@ def page(
     """At most `limit` calls that the principal may read (None: an operator, on the operator's login), newest first.
 
     They are the newest, or the newest of those before the id `before`; or the oldest of those after the id `after`, and
-    these oldest first. Ask for one more than is shown, to know whether there is more. `calls` says what is read of
-    each: `ToolCall.objects.only(…)`.
+    these oldest first. Ask for one more than is shown, to know whether there is more. `calls` says which columns are
+    read: `ToolCall.objects.only(…)`.
     """
     calls = ToolCall.objects.all() if calls is None else calls
     if _is_searched_for(filters):
@@ -93,7 +93,7 @@ def page(
         return list(listed.filter(id__gt=after).order_by("id")[:limit])
     if before is not None:
         listed = listed.filter(id__lt=before)
-    # Nearly every page is full before the month before last is touched.
+    # Nearly every page is full before the month before last is read.
     recently = _recently(before)
     rows = list(listed.filter(id__gte=recently).order_by("-id")[:limit])
     if len(rows) < limit and (filters.since is None or first_id_at(_moved(filters.since, -SLACK)) < recently):
@@ -114,7 +114,7 @@ def each(
 
 
 def narrowed(calls: QuerySet[ToolCall], filters: Filters) -> QuerySet[ToolCall]:
-    """The calls that the filters leave over; of those that have to be searched for, the newest MOST_FOUND."""
+    """The calls that match the filters; of a search, the newest MOST_FOUND."""
     if not filters.is_possible:
         return calls.none()
     if _is_searched_for(filters):
@@ -182,7 +182,7 @@ def found(
         given["until"] = in_utc(filters.until).isoformat()
         high = min(high, first_id_at(_moved(filters.until, SLACK)))
     text = json.dumps({name: value for name, value in given.items() if value is not None}, default=str)
-    # Only the operator's login may look beyond the tenant that the transaction has set.
+    # Only the operator's login may read beyond the tenant that the transaction has set.
     function = "search_tool_calls" if _beyond_tenants() else "find_tool_calls"
     with connections[ToolCall.objects.db].cursor() as cursor:
         cursor.execute(f"SELECT * FROM {function}(%s, %s, %s, %s, %s)", [text, low, high, after is None, limit])
@@ -227,7 +227,7 @@ def _recently(before: uuid.UUID | None) -> uuid.UUID:
 
 
 def _user_id(user: uuid.UUID | str) -> uuid.UUID | None:
-    """The id, looked up where it is a name; someone who has left the tenant is known by the id alone."""
+    """The id, looked up where it is a name; somebody who has left the tenant has only the id."""
     try:
         return user if isinstance(user, uuid.UUID) else uuid.UUID(user)
     except ValueError:

@@ -17,7 +17,7 @@ USUAL = "week"
 
 
 class ChartForm(forms.Form):
-    """Which charts; what makes no sense is as if it were not there."""
+    """Which charts; a value that makes no sense is ignored."""
 
     range = forms.ChoiceField(required=False, choices=[(key, name) for key, (name, *_) in charts.RANGES.items()])
     tool = forms.CharField(required=False, max_length=64)

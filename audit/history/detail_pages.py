@@ -21,8 +21,7 @@ from tenants.people.principal import Principal
 def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     """Everything that was recorded of one call; another's is 404.
 
-    htmx is answered with the call alone, under its name where it stands on its own page, and with 204 when its status
-    is still the one in `seen`.
+    htmx gets the call alone, with its heading on its own page, and 204 when its status is still the one in `seen`.
     """
     principal = request.principal
     readable = calls.visible(principal, filters.marked_erased(ToolCall.objects.defer("row_key")))
@@ -42,7 +41,7 @@ def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
 
 
 def _told(principal: Principal, call: ToolCall) -> dict[str, Any]:
-    """What the page says beside the call's own columns: who, how far it is sealed, and what erased it."""
+    """What the page shows beside the call's own columns: who, whether it is sealed, and what erased it."""
     entries = list(LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id))
     erasure = None
     for entry in entries:

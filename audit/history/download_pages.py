@@ -27,7 +27,7 @@ from tenants.scope.routing import on_login
 Write = Callable[[list[ToolCall]], Iterator[str]]
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 BATCH = 200
-# So much output is held at a time; a single one may be larger.
+# The most output in memory at a time; a single one may be larger.
 MOST_BYTES = 4 * 1024 * 1024
 SLOTS = Slots()
 SECONDS_WHEN_BUSY = 10
@@ -37,9 +37,9 @@ _FREE = threading.BoundedSemaphore(settings.EXPORT_POOL_SIZE)
 @require_safe
 @signed_in
 def export(request: SignedInRequest, form: str) -> HttpResponse:
-    """The calls that the filters leave over, newest first, as a CSV or JSONL file that is made while it is sent.
+    """The calls that match the filters, newest first, as a CSV or JSONL file that is made while it is sent.
 
-    That other people's are exported goes on record before it begins, when nobody knows yet how many they are.
+    An export of other people's calls is recorded before it begins, when their number is not known yet.
     """
     if form not in TYPES:
         raise Http404
@@ -90,7 +90,7 @@ async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncItera
 
 
 def _let_go(alias: str) -> None:
-    """Give the request's connection back: what is sent may be read slowly."""
+    """Release the request's connection: the client may read slowly."""
     connections[alias].close()
 
 

@@ -24,12 +24,12 @@ COLUMNS = (
 # A cell of Excel holds 32,767 characters.
 LONGEST_CELL = 32_000
 CUT = "… (the whole is in the JSONL export)"
-# What begins a formula somewhere, also in its wide form, after blanks or quotes, or on a later line of a cell.
+# What begins a formula in a spreadsheet, also in its wide form, after blanks or quotes, or on a later line of a cell.
 _FORMULA = re.compile("(^|[\r\n])(?=[\\s\"'‘’“”`]*[=+\\-@|%＝＋－＠\t])")
 
 
 def fields(call: Any) -> dict[str, Any]:
-    """What the files hold of a call, by column; `username` and `erased` are on it."""
+    """The values of a call in the files, by column; `username` and `erased` are on it."""
     found = {
         "person": call.username,
         "tool": call.tool_name,
@@ -66,7 +66,7 @@ def csv_lines(found: list[ToolCall]) -> Iterator[str]:
 
 def _line(cells: list[Any]) -> str:
     out = io.StringIO()
-    # Numbers stand without quotes, and so stay numbers.
+    # Numbers have no quotes, so they stay numbers.
     csv.writer(out, quoting=csv.QUOTE_NONNUMERIC).writerow(["" if cell is None else cell for cell in cells])
     return out.getvalue()
 

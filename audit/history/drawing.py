@@ -1,4 +1,4 @@
-"""Where bars and lines stand in a picture: numbers for a template, in a box of WIDTH by HEIGHT."""
+"""The positions of bars and lines in a picture: numbers for a template, in a box of WIDTH by HEIGHT."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from audit.history.charts import Charts, Counts
 from audit.templatetags.audit_text import took
 
 WIDTH, HEIGHT = 1000, 100
-# What a bar takes of its place.
+# The part of its place that a bar fills.
 FILL = 0.72
 # The kinds from the bottom up.
 STACK = ("succeeded", "refused", "failed")
@@ -35,7 +35,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as SVG paths: its stretches, and the points that stand alone."""
+    """A line as SVG paths: its segments, and isolated points."""
 
     kind: str
     path: str
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Bars or lines under a scale from 0 to `top`, which stands at the picture's upper edge, and labels below."""
+    """Bars or lines under a scale from 0 to `top`, at the picture's upper edge, and labels below."""
 
     top: str
     half: str
@@ -87,7 +87,7 @@ def moment(start: datetime, by_hour: bool) -> str:
 
 
 def in_words(start: datetime, counts: Counts, by_hour: bool) -> str:
-    """One bar, for those who point at it or cannot see it."""
+    """One bar, as a tooltip and for screen readers."""
     said = f"{moment(start, by_hour)}: {counts.calls:,} {'call' if counts.calls == 1 else 'calls'}"
     rest = [f"{getattr(counts, kind):,} {kind}" for kind in STACK[1:] if getattr(counts, kind)]
     return ", ".join([said, *rest])
@@ -100,7 +100,7 @@ def _labels(charts: Charts) -> list[str]:
 
 
 def _line(kind: str, values: Sequence[int | None], top: int) -> Line:
-    """Through the middles of the places; where there is no value it breaks off."""
+    """Through the middles of the places, with a gap where there is no value."""
     place = WIDTH / len(values)
     points = [
         None if value is None else f"{round((index + 0.5) * place, 2)} {round(HEIGHT - HEIGHT * value / top, 2)}"

@@ -1,4 +1,4 @@
-"""How many downloads of the history run at a time, so that they leave threads, memory and the database to others."""
+"""Limits how many downloads of the history run at a time, so that they leave threads and memory for others."""
 
 import threading
 import uuid
@@ -16,7 +16,7 @@ class Slots:
         self._held: Counter[uuid.UUID] = Counter()
 
     def take(self, user_id: uuid.UUID) -> Callable[[], None] | None:
-        """A slot for a download of this person, as what gives it back (once, however often it is called); None when
+        """A slot for a download of this person, as a function that releases it (once, however often called); None when
         the person has `TOOLGATE_EXPORTS_PER_PERSON` or the process `TOOLGATE_EXPORTS` of them."""
         with self._lock:
             if self._held[user_id] >= settings.TOOLGATE_EXPORTS_PER_PERSON:
@@ -30,7 +30,7 @@ class Slots:
             if once.acquire(blocking=False):
                 with self._lock:
                     self._held[user_id] -= 1
-                    # Nobody's zero is kept.
+                    # Zeros are removed.
                     self._held += Counter()
 
         return give_back

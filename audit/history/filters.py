@@ -1,4 +1,4 @@
-"""What a person narrows the history by: the form, the chips that say what is chosen, and what it means to a list."""
+"""The history's filters: the form, the chips of active filters, and what they mean to a list."""
 
 import uuid
 from collections.abc import Callable
@@ -43,7 +43,7 @@ _NEVER_SHARED = {"before", "after"}
 
 
 class FilterForm(forms.Form):
-    """What the list is narrowed by; a value that makes no sense narrows nothing.
+    """The list's filters; a value that makes no sense filters nothing.
 
     `since` and `until` are days in the time zone `tz`, both included.
     """
@@ -93,7 +93,7 @@ class Chosen:
         return urlencode(self.values | place)
 
     def filters(self, principal: Principal) -> calls.Filters:
-        """What `audit.history.calls` is asked for; only those who see the tenant's history may name a person."""
+        """The filters for `audit.history.calls`; only those who see the tenant's history may name a person."""
         values = self.values
         zone = ZoneInfo(values["tz"]) if "tz" in values else UTC
         since = _midnight(values.get("since"), zone, 0)
@@ -130,7 +130,7 @@ class Chosen:
         return [Chip(words[name](self.values[name]), self._without(name)) for name in shown]
 
     def folded(self, principal: Principal) -> int:
-        """How many of the fields that a phone folds away are in use."""
+        """How many of the fields that are folded on a phone are in use."""
         fields = FOLDED if principal.sees_whole_history else FOLDED - {"user"}
         return len(fields & self.values.keys())
 

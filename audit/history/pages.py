@@ -18,7 +18,7 @@ from tenants.models import User
 from tenants.people.principal import Principal
 
 PAGE = 30
-# New calls beyond so many are told as "20+".
+# More new calls than this are shown as "20+".
 MOST_NEW = 20
 ROW = (
     *("id", "tenant_id", "user_id", "tool_name", "display", "status", "error_code", "error_message"),
@@ -93,10 +93,10 @@ def history(request: SignedInRequest) -> HttpResponse:
 @require_safe
 @signed_in
 def live(request: SignedInRequest) -> HttpResponse:
-    """What has changed in a list that is being looked at: those of the calls `open` whose status is another now.
+    """What has changed in a displayed list: those of the calls `open` whose status differs now.
 
-    `open` names calls as id.status, with commas between; `newest` is the first call of the list, and those that match
-    its filters and are newer are told by their number. 204 when there is nothing to tell.
+    `open` names calls as id.status, with commas between; `newest` is the first call of the list; the number of
+    newer calls that match its filters is shown. 204 when nothing has changed.
     """
     principal = request.principal
     chosen = filters.chosen(request.GET)

@@ -1,7 +1,7 @@
-"""Reading on record: whoever is shown calls that were made in other people's names leaves a row and a ledger entry.
+"""Records readings: whoever is shown calls that were made in other people's names leaves a row and a ledger entry.
 
-A row says who was shown how many calls of whose, where, and what the list was narrowed by; each person whose calls
-were among them gets one. What is seen again within ten minutes (the same list once more, its next page with the same
+A row says who was shown how many calls of whose, where, and the list's filters; there is one for each person
+whose calls were among them. What is seen again within ten minutes (the same list once more, its next page with the same
 people's calls) is no second row; an export always is one.
 
 The record is written in the transaction of the page, before anything is answered: without a record there is no page.
@@ -107,5 +107,5 @@ def record(
 
 
 def _text(value: Any) -> str:
-    """A filter's value as it was asked for, without what PostgreSQL cannot keep."""
+    """A filter's value as it was given, without what PostgreSQL cannot store."""
     return str(value).replace("\x00", "�").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""The checkpoint file: every signed head in a line of its own, where who holds the database does not reach.
+"""The checkpoint file: every signed head, one a line, outside of the database.
 
     {"created_at": "2027-01-15T09:30:00.000000Z", "note": "toolgate/…\\n…"}
 
@@ -26,12 +26,12 @@ def path() -> Path:
 
 
 def record(created_at: datetime, note: str) -> bytes:
-    """A checkpoint as a line, without its end; what a witness is sent, too."""
+    """A checkpoint as a line, without its end; the witness gets the same."""
     return orjson.dumps({"created_at": moment(created_at), "note": note})
 
 
 def last_note() -> str | None:
-    """The note of the last whole line; None when there is none. Raises LogDiffers when the line is something else."""
+    """The note of the last complete line; None without one. Raises LogDiffers when the line is something else."""
     try:
         with path().open("rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -69,7 +69,7 @@ def _whole(end: int) -> int:
 
 
 def set_aside(name: str) -> Path | None:
-    """Rename the file, for a new log to begin with none; where it is now."""
+    """Rename the file, so that a new log begins with none; returns its new path."""
     if not path().exists():
         return None
     aside = path().with_name(f"{path().stem}-{name}{path().suffix}")

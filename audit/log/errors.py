@@ -1,13 +1,13 @@
 """What stops the sealing of the log.
 
-SealingRefused    the log is not gone on with: an alarm, until somebody has looked
+SealingRefused    the log is not continued: an alarm, until somebody has looked
 ├── WrongSigningKey   the private key is missing, unreadable, or not the one that the log is signed with
 └── LogDiffers        database, tiles, heads and the checkpoint file do not belong together
 """
 
 
 class SealingRefused(Exception):
-    """The log is not gone on with; the message says why, in words for the operator."""
+    """The log is not continued; the message tells the operator why."""
 
 
 class WrongSigningKey(SealingRefused):

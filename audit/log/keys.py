@@ -1,8 +1,8 @@
-"""The key that checkpoints are signed with: where it is kept, and how it is made.
+"""The key that signs checkpoints: where it is stored, and how it is made.
 
 It comes from TOOLGATE_LEDGER_KEY, else from `ledger.key` in the data directory, which the first sealing makes. Only
 what seals, and the commands that change the key, ask for it. Beside it `ledger.pub` lists the public keys that have
-signed here, oldest first: who holds the database cannot add one.
+signed here, oldest first: the database's owner cannot add one.
 """
 
 import os
@@ -24,7 +24,7 @@ def new_origin() -> str:
 
 
 def is_given() -> bool:
-    """Whether the operator keeps the key, in TOOLGATE_LEDGER_KEY, and not Toolgate in its data directory."""
+    """Whether the operator provides the key, in TOOLGATE_LEDGER_KEY, instead of Toolgate's data directory."""
     return bool(settings.TOOLGATE_LEDGER_KEY())
 
 
@@ -68,14 +68,14 @@ def publish(verifier: Verifier) -> None:
 
 
 def prepare(key: Signer) -> None:
-    """Put a new key beside the one in use; it takes its place once the database names it as the newest."""
+    """Store a new key beside the one in use; it replaces that once the database names it as the newest."""
     path = next_path()
     path.unlink(missing_ok=True)
     _write(path, key)
 
 
 def _finish_rotation(registered: str | None) -> None:
-    """Take the key into use that the database has been told of, also when whoever told it was stopped right then."""
+    """Use the key that the database names, also when the process that stored it there was stopped right then."""
     path = next_path()
     if path.exists() and _read(path.read_text(), str(path)).verifier.to_text() == registered:
         os.replace(path, private_path())
@@ -86,7 +86,7 @@ def _make_once(path: Path) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     _write(draft, Signer.generate(new_origin()))
     try:
-        # Of two that come at once, the first one's key stays.
+        # Of two processes at once, the first one's key stays.
         os.link(draft, path)
     except FileExistsError:
         pass
@@ -110,12 +110,12 @@ def _read(text: str, source: str) -> Signer:
 
 
 def private_path() -> Path:
-    """Where the private key is when nobody gives it."""
+    """Where the private key is when the operator does not provide it."""
     return Path(settings.TOOLGATE_DATA_DIR) / "ledger.key"
 
 
 def next_path() -> Path:
-    """Where the private key is that comes next, while it is being changed."""
+    """Where the next private key is, while the key is being changed."""
     return Path(settings.TOOLGATE_DATA_DIR) / "ledger.key.next"
 
 

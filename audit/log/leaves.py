@@ -1,4 +1,4 @@
-"""What stands at a place of the log: a ledger entry as bytes.
+"""A leaf of the log: a ledger entry as bytes.
 
     {"leaf": 1, "index", "tenant_id", "tenant_index", "seq", "call_id", "record_id", "kind", "version", "commitment",
      "created_at"}
@@ -34,7 +34,7 @@ def leaf(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaf_hash(entry: Mapping[str, Any]) -> bytes:
-    """The hash of a sealed entry's leaf, as level 0 of the tiles holds it."""
+    """The hash of a sealed entry's leaf, as in level 0 of the tiles."""
     return merkle.leaf_hash(canonical(leaf(entry)))
 
 

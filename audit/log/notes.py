@@ -101,7 +101,7 @@ class Signer:
         return signer
 
     def to_text(self) -> str:
-        """The key as text, to be kept secret."""
+        """The key as text; it is secret."""
         verifier = self.verifier
         return f"PRIVATE+KEY+{verifier.name}+{verifier.identifier.hex()}+{_base64(_ED25519 + self._seed)}"
 
@@ -120,7 +120,7 @@ def sign(text: str, *signers: Signer) -> str:
 def open_note(note: str, verifiers: Iterable[Verifier]) -> str:
     """The text of a note that at least one of the keys has signed, each of them rightly; raises BadNote.
 
-    Signatures of other keys are passed over.
+    Signatures of other keys are ignored.
     """
     text, blank, signatures = note.rpartition("\n\n")
     text += "\n"

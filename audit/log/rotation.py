@@ -1,4 +1,4 @@
-"""Changes what the log is signed with: another key for the same log, or a new log after the old one was lost."""
+"""Changes the signing key: another key for the same log, or a new log after the old one was lost."""
 
 import asyncio
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _AT_ONCE = 65_536
 
 @dataclass(frozen=True)
 class Changed:
-    """The new public key, the log's size, where the old checkpoint file is; `private` when the operator keeps keys."""
+    """The new public key, the log's size, the old checkpoint file's path; `private` where the operator provides it."""
 
     vkey: str
     size: int
@@ -38,14 +38,14 @@ async def public_keys() -> list[dict[str, Any]]:
 
 
 async def rotate() -> Changed:
-    """Sign with a new key from now on, which the old one endorses; raises SealingRefused when that is not in order."""
+    """Sign with a new key from now on, which the old one endorses; raises SealingRefused when the log differs."""
     async with (await transactions.pool("system")).connection() as connection, connection.transaction():
         await connection.execute(_LOCK, [sealing.LOCK])
         newest = await (await connection.execute(sealing.NEWEST_KEY)).fetchone()
         old = keys.signer(newest["vkey"] if newest else None)
         head = await sealing.checked_head(connection, old)
         if newest is None:
-            # Nothing was sealed yet: the first key is endorsed by nobody.
+            # Nothing was sealed yet: nobody endorses the first key.
             await connection.execute(_REGISTER, [old.verifier.to_text(), head.origin, None, ""])
         new = Signer.generate(head.origin)
         endorsement = sign(f"{keys.ENDORSEMENT}\n{new.verifier.to_text()}\n{head.size}\n", old)
@@ -55,7 +55,7 @@ async def rotate() -> Changed:
 
 
 async def begin_new_log(reason: str) -> Changed:
-    """Go on with what is there, under a new name and key, whatever became of the log before; `reason` is kept.
+    """Continue with what exists, under a new name and key, whatever happened to the log before; `reason` is stored.
 
     The new log begins with the entries that are sealed, as the database has them now.
     """
@@ -83,7 +83,7 @@ def _take(new: Signer) -> str | None:
 
 
 def _taken(new: Signer, changed: Changed) -> Changed:
-    """Only once the database has the public key does the private one take the old one's place, which is gone then."""
+    """The private key replaces the old one only once the database has the public key; the old one is then removed."""
     if not keys.is_given():
         keys.signer(new.verifier.to_text())
     return changed

@@ -1,9 +1,9 @@
 """Puts ledger entries into the log: an RFC 6962 Merkle tree, whose heads are signed.
 
-One seals at a time. A transaction gives a batch of entries their places, grows the tiles, signs the new head and
+One worker seals at a time. A transaction gives a batch of entries their places, grows the tiles, signs the new head and
 counts the settled calls; entries that are committed later are found later, whatever their numbers. Each transaction
-first writes the heads of those before it to the checkpoint file, so a seal that is stopped anywhere is gone on with
-by the next one, and first of all it looks whether what is stored is what was signed: if not, nothing is sealed.
+first writes the earlier heads to the checkpoint file, so a round that is stopped anywhere is continued by the next one.
+Before that it checks that what is stored is what was signed: if not, nothing is sealed.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tenants.scope import transactions
 
 Row = dict[str, Any]
 BATCH = 5_000
-# The advisory lock of whoever seals, or changes what is sealed with.
+# The advisory lock for sealing, and for changing the key.
 LOCK = 0x746F6F6C6C6F67
 
 # Everything here is found by an index, in its order. Statistics of a table in which next to nothing is unsealed, or all
@@ -92,7 +92,7 @@ async def _seal() -> Sealed:
         if done.entries < BATCH:
             break
     if entries and not done.busy:
-        # What is committed meanwhile is for the next round, but the last head is written out in this one.
+        # What is committed meanwhile waits for the next round, but the last head is written out in this one.
         await _seal_batch(0)
     return Sealed(entries, done.size, done.busy)
 
@@ -115,7 +115,7 @@ async def _seal_batch(most: int) -> Sealed:
 
 
 async def checked_head(connection: Connection, signer: Signer) -> Checkpoint:
-    """The head that the log goes on from, once database, tiles and checkpoint file agree; raises SealingRefused.
+    """The head that the log continues from, once database, tiles and checkpoint file agree; raises SealingRefused.
 
     Heads that the checkpoint file does not have yet are written to it.
     """
@@ -131,7 +131,7 @@ async def checked_head(connection: Connection, signer: Signer) -> Checkpoint:
             raise LogDiffers(f"the tiles do not have the root of the last checkpoint, of size {head.size}")
     last = (await _one(connection, _LAST))["last"]
     if last is not None and last >= head.size:
-        raise LogDiffers(f"an entry stands in the log beyond its last checkpoint, of size {head.size}")
+        raise LogDiffers(f"an entry is in the log beyond its last checkpoint, of size {head.size}")
     await _write_out(connection, head, verifiers)
     return head
 

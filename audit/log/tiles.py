@@ -2,7 +2,7 @@
 
 Level 0 holds the leaves' hashes; an entry of a level above is the root over a full tile below. Only the last tile
 of a level is not full, and grows. A subtree's hash is made from one tile, so a proof needs about one for each level,
-and any tile that has what was there at a size serves every proof for that size.
+and any tile that is at least as new as a size serves every proof for that size.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ class BadTiles(ValueError):
 
 
 def edge(size: int) -> set[Place]:
-    """The tiles that a tree of `size` leaves goes on with: of each level the last one, where that is not full."""
+    """The tiles that a tree of `size` leaves grows from: of each level the last one, where that is not full."""
     return {(level, count // WIDTH) for level, count in _levels(size) if count % WIDTH}
 
 
@@ -83,7 +83,7 @@ def consistency_proof(old: int, new: int, tiles: Tiles) -> list[bytes]:
 
 
 def frontier(size: int, tiles: Tiles) -> Frontier:
-    """The tree of `size` leaves to go on with, from `edge(size)`; raises BadTiles."""
+    """The tree of `size` leaves to add to, from `edge(size)`; raises BadTiles."""
     return Frontier(size, _subtrees((0, size), tiles) if size else [])
 
 

@@ -1,6 +1,6 @@
-"""Sends the newest checkpoint to whoever is to witness it, so that the operator alone cannot take it back.
+"""Sends the newest checkpoint to the witness, so that the operator alone cannot withdraw it.
 
-A head says all that the heads before it said, so only the newest is sent. What fails is sent again with the next
+A head covers all heads before it, so only the newest is sent. What fails is sent again with the next
 round, and no sealing ever waits for it.
 """
 
@@ -22,9 +22,9 @@ _sending = asyncio.Lock()
 
 
 async def tell() -> bool:
-    """POST the newest checkpoint to TOOLGATE_WITNESS_URL unless it has it; whether it has it now.
+    """POST the newest checkpoint to TOOLGATE_WITNESS_URL unless the witness has it; returns whether it has it now.
 
-    The body is a line of the checkpoint file; any 2xx means that it was taken, and no redirect is followed.
+    The body is a line of the checkpoint file; any 2xx means that it was accepted, and no redirect is followed.
     """
     if not settings.TOOLGATE_WITNESS_URL or _sending.locked():
         return False

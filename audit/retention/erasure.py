@@ -1,8 +1,8 @@
-"""Erasure: the payload of a final call goes, with its hashes and its key; the row and every entry about it stay.
+"""Erasure: removes the payload of a final call, with its hashes and its key; the row and every entry about it stay.
 
-What goes and what stays is what the SQL function `erased_call` says, and the guard of `tool_calls` lets a final row
-become that and nothing else. A row of `erasures` says who erased what and why, and an entry for each call, made with
-the key of that row, vouches for what remains of the call.
+The SQL function `erased_call` defines what goes and what stays, and the trigger of `tool_calls` lets a final row become
+that and nothing else. A row of `erasures` says who erased what and why, and an entry for each call, made with
+the key of that row, covers what is left of the call.
 """
 
 import os
@@ -36,7 +36,7 @@ _CALL = "id = %(subject_id)s"
 _CONVERSATIONS = "conversation_id = ANY(%(conversation_ids)s)"
 _USER = "user_id = %(subject_id)s"
 _ANYBODY = "true"
-# In the order of the ids, so that two erasures of the same calls wait for each other and do not lock each other out.
+# In the order of the ids, so that two erasures of the same calls wait for each other instead of deadlocking.
 _LOCK = "SELECT id FROM tool_calls WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
 _ERASE = """
     UPDATE tool_calls SET input = NULL, input_raw = NULL, output = NULL, display = '', error_message = NULL,
@@ -55,7 +55,7 @@ _ENTRIES = """
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why payloads go: the scope, whose (a call's, conversation's or user's id), who said so, and in which words."""
+    """Why payloads are erased: the scope, whose (a call's, conversation's or user's id), on whose order, and why."""
 
     tenant_id: uuid.UUID
     scope: str
@@ -73,7 +73,7 @@ class Batch:
 
     @property
     def last(self) -> uuid.UUID | None:
-        """The id to go on after; None when there was nothing."""
+        """The id to continue after; None when there was nothing."""
         return max([*self.final, *self.open], default=None)
 
 
@@ -100,7 +100,7 @@ async def following(
     conversation_ids: Sequence[uuid.UUID] | None = None,
     limit: int | None = BATCH,
 ) -> Batch:
-    """The calls that are to be erased next, of those whose ids lie between `after` and `before`.
+    """The calls to erase next, of those whose ids are between `after` and `before`.
 
     They are the cause's, or those of `conversation_ids`.
     """
@@ -131,7 +131,7 @@ async def erase(
     """
     await connection.execute(_LOCK, [call_ids])
     erased = await (await connection.execute(_ERASE, [call_ids])).fetchall()
-    # PostgreSQL returns them in the order of its plan; the entries are to stand in that of the calls.
+    # PostgreSQL returns them in the order of its plan; the entries must be in that of the calls.
     calls = sorted(erased, key=lambda call: call["id"].int)
     if not calls and not always:
         return None

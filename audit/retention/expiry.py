@@ -1,6 +1,6 @@
-"""Retention: payloads go after as many days as a tenant keeps them, and whole months after as many as the house does.
+"""Retention: erases payloads after each tenant's number of days, and drops whole months after the operator's number.
 
-Both are done by the hourly tidying, a little at a time, and go on in the next hour where they have stopped.
+Both are done by the hourly tidying, a little at a time, and continue in the next hour where they stopped.
 """
 
 import logging
@@ -35,14 +35,14 @@ _DROP = "SELECT drop_tool_call_month(%s, %s) AS dropped"
 
 
 async def erase_old(also: Also, *, seconds: float = MOST_SECONDS) -> int:
-    """Erase the payloads that their tenants do not keep any longer; returns how many calls'."""
+    """Erase the payloads whose retention has ended; returns the number of calls."""
     until = time.monotonic() + seconds
     erased = 0
     for tenant in await retention.keeping():
         try:
             erased += await _erase_of(tenant, also, until)
         except Exception:
-            # One tenant's trouble keeps nobody else's payloads.
+            # One tenant's failure does not stop the others' retention.
             log.exception("retention failed", extra={"tenant": str(tenant["id"])})
     return erased
 
@@ -63,7 +63,7 @@ async def _erase_of(tenant: Row, also: Also, until: float) -> int:
         erased += row["calls"] if row else 0
         waiting = waiting or min(batch.open, default=None)
         after, done = batch.last or after, batch.last is None
-    # A call that is not final yet is looked at again, and what came after it with it.
+    # A call that is not final yet is read again, with the calls after it.
     got_to = waiting or (before if done else after)
     await retention.note_erased(tenant["id"], max(_moment(got_to), begin or _moment(got_to)))
     return erased
@@ -74,7 +74,7 @@ def _moment(call_id: uuid.UUID) -> datetime:
 
 
 async def drop_months(keep: int, also: AlsoBetween) -> list[date]:
-    """Drop the months before the last `keep` and this one; returns those that went, and logs what cannot go yet."""
+    """Drop the months before the last `keep` and this one; returns those dropped, logs those that have to wait."""
     gone = []
     for found in await transactions.fetch(_MONTHS, [keep], login="system"):
         month: date = found["month"]
@@ -98,8 +98,8 @@ async def _drop(month: date, keep: int, also: AlsoBetween) -> bool:
             await connection.execute(ledger.INSERT.encode(), entry)
         if held:
             await also(connection, [each["tenant_id"] for each in held], held[0]["low"], held[0]["high"])
-        [told] = await (await connection.execute(_DROP, [month, keep])).fetchall()
-        if told["dropped"]:
+        [result] = await (await connection.execute(_DROP, [month, keep])).fetchall()
+        if result["dropped"]:
             log.info("month dropped", extra={"month": str(month), "calls": sum(each["calls"] for each in held)})
             return True
         raise psycopg.Rollback(everything)

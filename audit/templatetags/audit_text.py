@@ -21,7 +21,7 @@ STATUS_WORDS = {
     Status.SUCCESS: "Done",
     Status.ERROR: "Failed",
 }
-# Each code's short name, and what it means to the person who asked.
+# Each code's short name, and its meaning for the user.
 ERROR_WORDS = {
     ErrorCode.NOT_ALLOWED: ("Not allowed", "This tool does not exist here, or is switched off. It was not run."),
     ErrorCode.VALIDATION_ERROR: ("Invalid arguments", "The model filled in the tool's form wrongly. It was not run."),
@@ -52,7 +52,7 @@ _labels: Labels | None = None
 ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
 # Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-# They belong to text as people write it.
+# They are part of ordinary text.
 PLAIN = {"\n", "\t"}
 JOINER = "\u200d"
 # Letters and signs that draw nothing; the last range selects variants of other characters, and can carry a message.
@@ -137,7 +137,7 @@ def tone(status: str) -> str:
 
 @register.filter
 def tone_icon(status: str) -> str:
-    """The icon that says the same as the colour."""
+    """The icon of the same meaning as the colour."""
     return {"good": "check", "bad": "cross", "wait": "wait", "busy": "busy"}[tone(status)]
 
 

@@ -1,7 +1,7 @@
-"""A stranger's text where a human decides by it: whole, in its own place, with nothing hidden in it.
+"""Untrusted text for a human's decision: complete, in its place, with nothing hidden in it.
 
-What cannot be seen is spelled out in a `<span class="spelled">`, so that text which only looks like such a mark is told
-from one: ‹U+202E›, ‹5,000 spaces›, ‹40 line breaks›, and ↵ where a line ends.
+What cannot be seen is spelled out in a `<span class="spelled">`, so that text which only looks like such a mark is
+distinguishable: ‹U+202E›, ‹5,000 spaces›, ‹40 line breaks›, and ↵ where a line ends.
 """
 
 import json
@@ -156,7 +156,7 @@ def _same(before: str, after: str) -> tuple[int, int]:
 
 
 def _near(text: str, *, last: bool = False) -> SafeString:
-    """The part of an unchanged text that stands next to the change: its last characters, or its first."""
+    """The part of an unchanged text next to the change: its last characters, or its first."""
     if len(text) <= END:
         return _spelled(text, "↵\n", edges=False)
     near = _spelled(text[-END:] if last else text[:END], "↵\n", edges=False)

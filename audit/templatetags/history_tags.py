@@ -1,4 +1,4 @@
-"""What the history's pages say of a call: a sentence, an outcome, the time it took, and sheets that stay small."""
+"""What the history's pages show of a call: a sentence, an outcome, the time it took, and values cut to a size."""
 
 import json
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from audit.templatetags.audit_text import error_meaning, status_words, took, vis
 
 register = template.Library()
 
-# What a page shows of one value, in bytes of HTML; the whole is a link away.
+# The most that a page shows of one value, in bytes of HTML; it links to the whole.
 SHEET_BYTES = 16_000
 LONGEST_LINE = 200
 # The first and the last bound of the histogram of times.
@@ -39,7 +39,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of the time between a call and its end: what it was spent on, and where it stands in a bar of 1000."""
+    """A part of the time between a call and its end: what it was spent on, and its position in a bar of 1000."""
 
     kind: str
     words: str
@@ -74,7 +74,7 @@ def outcome_tone(call: Any) -> str:
     if call.erased:
         return "gone"
     if call.status == Status.ERROR:
-        # What a gate or a human kept from running is no fault of the tool's.
+        # A call that a gate or a human stopped is no failure of the tool.
         return "bad" if call.started_at else "kept"
     return {Status.SUCCESS: "good", Status.AWAITING_APPROVAL: "wait"}.get(call.status, "busy")
 
@@ -88,7 +88,7 @@ def outcome_icon(call: Any) -> str:
 
 @register.filter
 def is_final(call: Any) -> bool:
-    """Whether nothing more becomes of the call."""
+    """Whether the call is final."""
     return call.status in FINAL
 
 
@@ -150,7 +150,7 @@ def thousands(count: int) -> str:
 
 @register.filter
 def share(counts: Any, kind: str) -> str:
-    """The part of the calls that ended so, in percent; what is not nothing is never told as 0 %."""
+    """The part of the calls that ended so, in percent; a part that is not zero is never shown as 0 %."""
     part = counts.share(kind)
     if part is None:
         return "–"

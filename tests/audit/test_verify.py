@@ -70,7 +70,7 @@ def test_an_old_backup_is_behind_the_checkpoint_file_and_the_notes_that_were_kep
         size = _set_back(connection)
         first = log.vkeys()[:1]
         found, _ = log.verified(connection, trusted=first)
-        kept, _ = log.verified(connection, trusted=log.vkeys(), lines=[], kept=[("kept.note", newest)])
+        kept, _ = log.verified(connection, trusted=log.vkeys(), lines=[], notes=[("stored.note", newest)])
         alone, _ = log.verified(connection, trusted=first, lines=[])
     ahead = [finding for finding in found if finding.rule == "ahead"]
     assert [finding.leaf_index for finding in ahead] == [size]

@@ -30,7 +30,7 @@ def add_arguments(parser: Any) -> None:
         "--public-key", action="append", default=[], metavar="VKEY", help="a key that you trust; default: ledger.pub's"
     )
     parser.add_argument(
-        "--checkpoint", action="append", default=[], type=Path, metavar="FILE", help="a signed note that you kept"
+        "--checkpoint", action="append", default=[], type=Path, metavar="FILE", help="a signed note that you stored"
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--export", type=Path, metavar="FILE", help="verify an export, as docs/verify.py does")
@@ -44,7 +44,7 @@ def handle(options: dict[str, Any]) -> int:
     alone = options["export"] or options["receipt"]
     if alone is not None:
         return _offline(alone, trusted)
-    kept = [(str(path), _text(path)) for path in options["checkpoint"]]
+    notes = [(str(path), _text(path)) for path in options["checkpoint"]]
     file = checkpoints.path()
     # Before the snapshot: a head that is written meanwhile is over entries that the snapshot does not have.
     length = file.stat().st_size if file.exists() else 0
@@ -53,7 +53,7 @@ def handle(options: dict[str, Any]) -> int:
         psycopg.connect(settings.DATABASE_URLS["operator"], row_factory=dict_row) as connection,
         Snapshot.of(connection) as snapshot,
     ):
-        verification = Verification(snapshot, trusted, lines, kept, _progress())
+        verification = Verification(snapshot, trusted, lines, notes, _progress())
         for finding in verification.found():
             _print(options["json"], finding)
     _conclude(options["json"], verification.summary)
@@ -122,7 +122,7 @@ def _words(summary: Summary) -> Iterable[str]:
         where = "docs/reference/ledger-format.md"
         yield f"{summary.old_versions:,} entries are of versions that do not cover every column; see {where}"
     if not summary.trusted:
-        yield "the keys are the database's own: give --public-key to hold the log to one that you know"
+        yield "the keys are the database's own: give --public-key to compare the log with one that you know"
     if summary.errors:
         yield f"NOT INTACT; errors: {summary.errors:,}, warnings: {summary.warnings:,}"
     else:
