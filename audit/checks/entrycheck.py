@@ -136,9 +136,8 @@ class Entries:
 def _left(decided: list[Row]) -> Iterator[Finding]:
     for each in decided:
         if each["unerased"]:
-            yield of_record(
-                statements.table("decided"), each, "is of an erased call, and still has what erasure removes"
-            )
+            how = "is of an erased call, and still has what erasure removes"
+            yield of_record(statements.table("decided"), each, how)
 
 
 def leaf_of(entry: Row) -> bytes | None:

@@ -1,4 +1,4 @@
-"""What a client says to approval requests, done before its run begins; then the answer that it goes on from is whole.
+"""A client's answers to approval requests, applied before its run begins, so that the previous answer is complete.
 
 Nobody approves a call in their own name: a yes of the one who asked means "go on" and is refused while nobody has
 decided, and a no withdraws the request. An approver's yes and no are decisions like those in the queue.
@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 30.0
 
 
 class Undecided(Refused):
-    """The one who asked says yes, and somebody else has to."""
+    """The requester says yes, and somebody else must."""
 
     status = 403
     code = "own_request"
@@ -69,7 +69,7 @@ class Unseen(Refused):
 
 
 class StillRunning(Refused):
-    """What the client goes on from has not come to rest in time."""
+    """The previous answer did not settle in time."""
 
     status = 503
     code = "response_in_progress"
@@ -151,7 +151,7 @@ async def _done(
     except ArgumentsChanged:
         raise await _unseen(principal, request.id) from None
     except (AlreadyDecided, Expired):
-        # Somebody was faster; the model is told what came of it.
+        # Somebody was faster; the model gets the outcome.
         pass
     return True
 
@@ -161,7 +161,7 @@ async def _at_rest(scope: TenantScope, run_id: uuid.UUID, settled: set[uuid.UUID
     try:
         view = await lifecycle.look(scope, run_id)
     except NoSuchRun:
-        # Whoever reads the transcript says so.
+        # The reader of the transcript reports that.
         return
     if _rests(view, settled):
         return

@@ -47,7 +47,7 @@ class Exchange:
 
     @property
     def tenant_scope(self) -> TenantScope:
-        """The walls that its run stands within."""
+        """The tenant scope of its run."""
         return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
 

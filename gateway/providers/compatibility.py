@@ -1,6 +1,6 @@
-"""What a provider can be asked of a request that came in over another family's API: all that means the same there.
+"""What of a request that came in over another family's API can be sent to a provider: all that means the same there.
 
-What would change the answer's meaning is refused by name, and what would not is left out.
+What would change the answer's meaning is refused by name; the rest is left out.
 """
 
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from typing import Any
 
 from gateway.providers.interface import Family, Opaque, Options, Part, Unsupported
 
-# Who asks, and how it is billed, cached, kept and sent: nothing of the answer itself. `seed` only ever was best effort.
+# Who asks, and how it is billed, cached, stored and sent, not the answer itself. `seed` is best effort.
 _DROPPED = frozenset(
     {
         *("user", "safety_identifier", "metadata", "store", "service_tier", "stream_options", "seed"),
         *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "cache_control", "betas"),
     }
 )
-# What clients send though it asks for nothing.
+# Neutral values that clients send.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "frequency_penalty": (0,),
     "presence_penalty": (0,),

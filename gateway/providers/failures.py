@@ -1,4 +1,4 @@
-"""What went wrong with a provider, told in our own words.
+"""A provider's failures, in Toolgate's own words.
 
 A provider's own message may quote keys, headers and addresses, so only its explanation of a refused
 request is passed on, scrubbed; and the SDK's exception is never chained, because its request holds all three.
@@ -21,14 +21,14 @@ _REFUSALS = ("invalid_request", "authentication", "permission", "not_found", "to
 
 
 class Failures:
-    """One provider's failures; `secrets` are texts that no message may hold."""
+    """One provider's failures; `secrets` are texts that no message may contain."""
 
     def __init__(self, provider: str, secrets: tuple[str, ...]):
         self._provider = provider
         self._secrets = [secret for secret in secrets if secret]
 
     def of_status(self, status: int, headers: Mapping[str, str], body: object) -> ProviderError:
-        """The failure that an HTTP status of 300 or more stands for."""
+        """The failure of an HTTP status of 300 or more."""
         if status == 429:
             return ProviderRateLimited(
                 f"{self._provider} asks to slow down (HTTP 429).", status=status, retry_after=retry_after(headers)
@@ -50,7 +50,7 @@ class Failures:
         )
 
     def of_report(self, error: object) -> ProviderError:
-        """The failure that an error inside an answer with status 200 stands for."""
+        """The failure of an error inside an answer with status 200."""
         report = error if isinstance(error, Mapping) else {"message": error}
         kind = f"{report.get('type')} {report.get('code')}".lower()
         status = report.get("code")
@@ -63,7 +63,7 @@ class Failures:
         return ProviderUnavailable(f"{self._provider} broke its answer off with an error of its own.")
 
     def of_connection(self, error: BaseException) -> ProviderError:
-        """The failure that a lost, refused or silent connection stands for."""
+        """The failure of a lost, refused or silent connection."""
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, TimeoutError):
@@ -72,7 +72,7 @@ class Failures:
         return ProviderUnavailable(f"{self._provider} could not be reached, or the connection was lost.")
 
     def of_silence(self, seconds: float) -> ProviderError:
-        """The failure that an answer stands for which began, and of which nothing more came for so many seconds."""
+        """The failure of an answer that began, and then sent nothing for so many seconds."""
         return ProviderUnavailable(
             f"{self._provider} fell silent in the middle of its answer, for {seconds:g} seconds."
         )

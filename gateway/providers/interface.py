@@ -1,4 +1,4 @@
-"""What the loop says to a model and hears back, in no provider's dialect.
+"""What the loop sends to a model and gets back, independent of any provider.
 
 Adapters translate between this and a provider's API, and do nothing else: no validation of
 arguments, no execution, no retry.
@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from tools.interface import ToolSpec
 
-# Who understands a field or a part that is none of ours: the family of APIs that it came in over.
+# Who understands a field or a part that is not ours: the family of APIs that it came in over.
 Family = Literal["openai", "anthropic", "gemini", "demo"]
 
 
@@ -61,7 +61,7 @@ class SuggestedCall:
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:
-    """What the application tells the model, at its place in the transcript; `role` is system or developer.
+    """An instruction of the application, at its place in the transcript; `role` is system or developer.
 
     `extra` of each kind of message are its other fields, such as the speaker's name: its own `family` gets them as they
     were, and any other goes without.
@@ -101,7 +101,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a suggested call came to: `content` is the text that the model is told; with `parts` they are it."""
+    """The result of a suggested call: `content` is the text for the model; with `parts`, they are the result."""
 
     call_id: str
     name: str
@@ -170,7 +170,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question to a model: `model` is the provider's own name, without "provider/".
+    """One request to a model: `model` is the provider's own name, without "provider/".
 
     `tools` are managed, `client_tools` the application's own; no name is in both.
     """

@@ -3,7 +3,7 @@
 import functools
 import typing
 
-# Google's SDK names none that it says are for all to use. These names stay while what they stand for moves on.
+# Google's SDK names none as generally available. These names are stable aliases of changing versions.
 GEMINI = (
     "gemini-pro-latest",
     "gemini-flash-latest",

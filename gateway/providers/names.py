@@ -51,7 +51,7 @@ class Names:
         wanted = Counter(safe_name(name) for name in unsafe)
         for name in unsafe:
             alias = safe_name(name)
-            # Names that want the same alias all yield it, so that none depends on the order of the tools.
+            # Names that need the same alias all get another, so that none depends on the order of the tools.
             if wanted[alias] > 1 or alias in taken:
                 marked = (_marked(name, digits) for digits in (8, 16, 32, 48))
                 alias = next(alias for alias in marked if alias not in taken and alias not in wanted)
@@ -60,7 +60,7 @@ class Names:
             self._names[alias] = name
 
     def alias(self, name: str) -> str:
-        """What the provider is told; also for a name that is no tool of this prompt."""
+        """The name for the provider; also for a name that is no tool of this prompt."""
         return self._aliases.get(name) or safe_name(name)
 
     def real(self, alias: str) -> str:

@@ -1,4 +1,4 @@
-"""The one place that asks a model again: after 429, 5xx, lost connections, time-outs and garbled answers."""
+"""The one place that retries a model request: after 429, 5xx, lost connections, time-outs and garbled answers."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ async def ask(
 
     A `Retry-After` is honoured when it fits into the time left and into LONGEST_WAIT; otherwise the failure is
     raised at once. `on_restart` is called before the next attempt when text of the failed one was already passed
-    on, so that the caller can void it; without it, what was passed on stands, and its attempt is the last.
+    on, so that the caller can void it; without it, that text remains, and its attempt is the last.
 
     Raises the last ProviderError, or TimeoutError when `seconds` are over.
     """

@@ -1,4 +1,4 @@
-"""What comes over the wire, made readable: JSON with raw arguments kept raw, and Server-Sent Events."""
+"""What comes over the wire, made readable: JSON with raw arguments, and server-sent events."""
 
 import re
 from typing import Any

@@ -112,7 +112,7 @@ class Exchange(ABC):
         raise failure
 
     def _lost(self, error: Exception) -> ProviderError:
-        """The failure that an error of the connection stands for."""
+        """The failure of an error of the connection."""
         return self._failures.of_connection(error)
 
     def _over(self, datas: list[bytes], take: Callable[[dict[str, Any]], bool]) -> bool:

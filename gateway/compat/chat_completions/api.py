@@ -107,7 +107,7 @@ def _max_tokens(asked: Fields) -> int | None:
     older = asked.integer("max_tokens", 1, MAX_TOKENS)
     newer = asked.integer("max_completion_tokens", 1, MAX_TOKENS)
     if older is not None and newer is not None:
-        raise WrongValue("max_tokens", "it cannot stand beside max_completion_tokens.")
+        raise WrongValue("max_tokens", "it cannot be combined with max_completion_tokens.")
     return older if newer is None else newer
 
 

@@ -91,7 +91,7 @@ class _Transcript:
         legacy = message.object("function_call")
         if legacy is not None:
             if calls:
-                raise WrongValue(legacy.at, "it cannot stand beside tool_calls.")
+                raise WrongValue(legacy.at, "it cannot be combined with tool_calls.")
             # These calls had no ids; the place is one that stays the same as the transcript grows.
             calls = (_function(legacy, f"call_{index}"),)
         self.messages.append(_assistant(message, calls))

@@ -13,7 +13,7 @@ from gateway.runs.prompting.client_request import ClientRequest
 
 DONE = b"data: [DONE]\n\n"
 _KEEP_ALIVE = b": keep-alive\n\n"
-# Some clients take these for the ends of lines; inside of JSON they stand in strings only.
+# Some clients treat these as line ends; inside of JSON they occur in strings only.
 _LINE_ENDS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
@@ -48,7 +48,7 @@ class ChunkWriter:
         return self._chunk({name: value})
 
     def text(self, turn: int, text: str) -> bytes:
-        """A chunk with the next piece of text; nothing where it was told as a refusal already."""
+        """A chunk with the next piece of text; nothing where it was sent as a refusal already."""
         if not text:
             return b""
         between = answers.BETWEEN_TURNS if self._written and turn not in self._written else ""

@@ -7,7 +7,7 @@ from gateway.providers.interface import ClientTool, ResponseFormat, ToolChoice
 
 MAX_TOOLS = 1_000
 MAX_NAME_CHARACTERS = 200
-"""OpenAI itself takes 64 letters, digits, _ and -; a provider is told an alias of any other name."""
+"""OpenAI itself takes 64 letters, digits, _ and -; a provider gets an alias of any other name."""
 
 _Kind = Literal["none", "auto", "required"]
 
@@ -16,7 +16,7 @@ def tools(asked: Fields) -> tuple[ClientTool, ...]:
     """The client's tools, of `tools` or of the older `functions`. Raises BadRequest."""
     functions = asked.array("functions", MAX_TOOLS)
     if functions and asked.array("tools", MAX_TOOLS):
-        raise WrongValue("functions", "it cannot stand beside tools.")
+        raise WrongValue("functions", "it cannot be combined with tools.")
     found: list[ClientTool] = []
     seen: set[str] = set()
     for index, each in enumerate(functions):

@@ -21,7 +21,7 @@ _ERRORS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
-# What of a provider's own fields stands beside the stop reason, in a stream's last delta.
+# A provider's own fields that go beside the stop reason, in a stream's last delta.
 _BESIDE_STOP = frozenset({"stop_reason", "stop_details", "container"})
 
 

@@ -10,7 +10,7 @@ from gateway.runs.prompting.client_request import BadRequest
 
 REQUIRED = "Field required"
 _NOT_PERMITTED = "Extra inputs are not permitted"
-# Requests are kept inside of other JSON, so what can barely be written is already too deep.
+# Requests are stored inside of other JSON, so what can barely be written is already too deep.
 _ROOM = 16
 
 

@@ -19,7 +19,7 @@ _CHOICES: dict[str, Literal["auto", "none", "required", "tool"]] = {
     "none": "none",
     "tool": "tool",
 }
-# Their calls go by the names of members, which cannot be told from the names of managed tools.
+# Their calls have the names of members, which can be the names of managed tools.
 _TOOLSETS = ("computer_toolset_", "browser_toolset_")
 
 

@@ -10,7 +10,7 @@ from gateway.providers.anthropic import blocks
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.interface import Opaque
 
-# Some clients take these for the ends of lines; inside of JSON they stand in strings only.
+# Some clients treat these as line ends; inside of JSON they occur in strings only.
 _LINE_ENDS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 Block = dict[str, Any]
@@ -100,7 +100,7 @@ class EventWriter:
             if start < -len(so_far) or end <= 0:
                 break
             if start >= 0:
-                # The piece stands in a block of its own.
+                # The piece is in a separate block.
                 written += self._write(text[:start]) + self._close()
             written += self._write(text[max(start, 0) : end]) + self._cite()
             text = text[end:]

@@ -1,7 +1,7 @@
 """The transcript of a messages request: system prompt and messages, blocks read one by one.
 
-Blocks that only Anthropic's own models understand are kept as they are, known to us or not; what must fit together
-for any model (calls and their results) is checked as Anthropic checks it.
+Blocks that only Anthropic's own models understand stay unchanged, known here or not; what must match for any model
+(calls and their results) is checked as Anthropic checks it.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ from gateway.providers.interface import (
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _USERS_ALONE = frozenset({"tool_result"})
 _ASSISTANTS_ALONE = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use"})
-# Stands between texts that were said one after the other; pieces of one text with citations have nothing between them.
+# Separates texts that were said one after the other; pieces of one text with citations have nothing between them.
 _BETWEEN = "\n\n"
 
 

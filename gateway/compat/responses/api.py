@@ -1,7 +1,7 @@
 """OpenAI's Responses as a compatible API.
 
 Managed calls show as `mcp_call` items of the server "toolgate", and what humans must decide as `mcp_approval_request`.
-Responses are kept whatever `store` says, as every run is. Fields that are not ours go to a provider that speaks chat
+Responses are stored whatever `store` says, like every run. Fields that are not ours go to a provider that speaks chat
 completions as they came; those that it has no equal of are refused by name.
 """
 

@@ -1,6 +1,6 @@
 """The input of a Responses request: its items, checked and put into our words.
 
-What stands between two messages of the user is one answer: its texts, its calls and their results. Managed calls are
+Everything between two messages of the user is one answer: its texts, its calls and their results. Managed calls are
 taken out; they are put back as they were, see `gateway.runs.prompting.continuity`.
 """
 

@@ -72,7 +72,7 @@ def _part(part: Fields) -> Part:
 
 def _image(part: Fields) -> Image:
     if part.text("file_id"):
-        raise WrongValue(part.place("file_id"), "Toolgate keeps no files; send the image itself.")
+        raise WrongValue(part.place("file_id"), "Toolgate stores no files; send the image itself.")
     url = part.need_text("image_url")
     detail = part.text("detail")
     extra: dict[str, Any] = part.rest("type", "image_url", "detail", "file_id")

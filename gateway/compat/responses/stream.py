@@ -11,7 +11,7 @@ from gateway.providers.interface import Opaque
 from gateway.runs.prompting.client_request import ClientRequest
 
 _KEEP_ALIVE = b": keep-alive\n\n"
-# Some clients take these for the ends of lines; inside of JSON they stand in strings only.
+# Some clients treat these as line ends; inside of JSON they occur in strings only.
 _LINE_ENDS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 # What OpenAI calls our errors; others keep the name that they have here.
 _CODES = {429: "rate_limit_exceeded"}

@@ -11,7 +11,7 @@ from gateway.providers.interface import ClientTool, ResponseFormat, ToolChoice
 
 MAX_TOOLS = 1_000
 MAX_NAME_CHARACTERS = 200
-"""OpenAI itself takes 64 letters, digits, _ and -; a provider is told an alias of any other name."""
+"""OpenAI itself takes 64 letters, digits, _ and -; a provider gets an alias of any other name."""
 
 _Kind = Literal["none", "auto", "required"]
 _MODES: tuple[_Kind, ...] = ("none", "auto", "required")

@@ -13,7 +13,7 @@ from gateway.providers.interface import Answer, OnOpaque, OnText, Opaque, Sugges
 from gateway.providers.names import Names
 
 _FINISH_REASONS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
-# Reasons that a client of this API must know, though there is no other word for them.
+# Reasons that a client of this API must know, though the other APIs have no term for them.
 _OWN_REASONS = frozenset({"pause_turn", "model_context_window_exceeded"})
 _OWN_FIELDS = ("container", "context_management", "stop_details")
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
@@ -62,7 +62,7 @@ def _usage(usage: object) -> Usage:
 
 
 class _Block:
-    """A content block: what it began with, and the pieces that have followed, field by field."""
+    """A content block: its start, and the pieces that followed, field by field."""
 
     def __init__(self, raw: dict[str, Any]):
         self.kind = streams.text(raw.get("type"))
@@ -71,7 +71,7 @@ class _Block:
         self._citations: list[Any] = []
 
     def add(self, delta: dict[str, Any]) -> None:
-        """Take in the next piece."""
+        """Add the next piece."""
         if delta.get("citation") is not None:
             self._citations.append(delta["citation"])
         for name, piece in delta.items():
@@ -82,7 +82,7 @@ class _Block:
         return streams.text(self._raw.get(name)) + "".join(self._pieces[name])
 
     def text(self) -> str:
-        """What of it is said."""
+        """Its text."""
         return self._field("text") if self.kind == "text" else ""
 
     def call(self, names: Names) -> SuggestedCall:
@@ -115,12 +115,12 @@ class _Block:
 
 
 def _raw_input(given: object) -> str:
-    """An input as raw text, which it is already unless it could not be told from other text."""
+    """An input as raw text; it is that already, unless it could be mistaken for other text."""
     return given if isinstance(given, str) else "{}" if given is None else orjson.dumps(given).decode()
 
 
 def _parsed(given: str) -> Any:
-    """The input of a tool that the provider ran; what cannot be read is nothing that it could have run."""
+    """The input of a tool that the provider ran; an unreadable one cannot have been run."""
     try:
         return orjson.loads(given)
     except orjson.JSONDecodeError:
@@ -140,7 +140,7 @@ class Pieces:
         self._stopped = False
 
     def take(self, event: dict[str, Any]) -> bool:
-        """Take in one event; True when it was the last."""
+        """Add one event; True when it was the last."""
         kind = event.get("type")
         if kind == "content_block_delta":
             self._add(streams.index(event.get("index")), event.get("delta"))

@@ -16,8 +16,8 @@ def text(said: str, **extra: Any) -> dict[str, Any]:
 def of(said: str, opaque: Iterable[Opaque]) -> list[dict[str, Any]]:
     """The opaque blocks as they were, and the text.
 
-    A text block among the opaque ones is a piece of the text with its citations: it stands where that piece does, and
-    the rest of the text around it.
+    A text block among the opaque ones is a piece of the text with its citations: it is at that piece's place, with the
+    rest of the text around it.
     """
     blocks: list[dict[str, Any]] = []
     done = 0

@@ -68,7 +68,7 @@ class AnthropicProvider:
         await self._upstream.close()
 
     def _upstream_for(self, prompt: Prompt) -> Upstream:
-        """The way upstream, with the betas that the client wants switched on."""
+        """The SDK's client, with the betas that the request switches on."""
         options = prompt.options
         betas: Any = options.extra.get(requests.BETAS) if options.family == FAMILY else None
         if not betas:

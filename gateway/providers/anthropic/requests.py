@@ -28,7 +28,7 @@ from gateway.providers.names import Names
 from tools import definitions
 
 DEFAULT_OUTPUT_TOKENS = 8192
-# What a request says of itself that is no field of the body: that its last message is to be continued, and the betas
+# Properties of a request that are no field of the body: that its last message is to be continued, and the betas
 # that go into a header.
 PREFILL, BETAS = "prefill", "betas"
 _KINDS = {"auto": "auto", "none": "none", "required": "any", "tool": "tool"}
@@ -79,7 +79,7 @@ def _tool(tool: ClientTool, names: Names) -> Block:
         return tool.raw
     if tool.family == FAMILY:
         return {**tool.raw, "name": names.alias(tool.name)}
-    # Every tool takes an object here; other APIs leave that unsaid where there is nothing to take.
+    # Every tool takes an object here; other APIs omit it where there are no arguments.
     made: Block = {"name": names.alias(tool.name), "input_schema": {"type": "object", **tool.parameters}}
     if tool.description:
         made["description"] = tool.description
@@ -103,7 +103,7 @@ def _choice(options: Options, names: Names) -> Block | None:
 
 # --- system ----------------------------------------------------------------------------------------------------------
 def _system(prompt: Prompt) -> str | list[Block]:
-    """All that the model is told by the application, in order: one text, or blocks."""
+    """All instructions of the application, in order: one text, or blocks."""
     blocks = [anthropic_blocks.text(prompt.system)] if prompt.system.strip() else []
     for at, message in enumerate(prompt.messages):
         if isinstance(message, SystemMessage) and not _stays(prompt, at):

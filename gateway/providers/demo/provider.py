@@ -1,4 +1,4 @@
-"""The offline demo model: no AI, just a few rules, so that Toolgate can be seen at work without any key."""
+"""The offline demo model: no AI, just a few rules, so that Toolgate can be tried without any key."""
 
 import asyncio
 import json
@@ -33,7 +33,7 @@ class DemoProvider:
     milk by 2026-12-01 with high priority" and "send an email to bob@example.com saying …", also several in one
     message, and suggests a call only for tools in the prompt.
 
-    For tests and demonstrations a message can also say exactly which calls to suggest, one a line:
+    For tests and demonstrations a message can also spell out the calls to suggest, one a line:
 
         call: TOOL_NAME {json arguments}
         call: TOOL_NAME {json arguments}
@@ -41,7 +41,7 @@ class DemoProvider:
         call: TOOL_NAME {json arguments}
 
     Everything after the tool's name, up to the end of the line, is the raw text of the arguments and is neither
-    parsed nor corrected; nothing there stands for `{}`. The tool need not exist. The calls before a line `then:`
+    parsed nor corrected; nothing there means `{}`. The tool need not exist. The calls before a line `then:`
     make one turn, those after it the next. All other lines of such a message are ignored.
     """
 

@@ -22,7 +22,7 @@ _LONGEST = 500
 
 
 def summary(tool: str, arguments: str, content: str) -> str:
-    """One call's result, `content` being the JSON that the model is told, in words."""
+    """One call's result in words; `content` is the JSON that the model gets."""
     result = _json(content)
     if not isinstance(result, dict) or "ok" not in result:
         return f"{tool} answered something that I cannot read."

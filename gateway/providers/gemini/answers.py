@@ -17,7 +17,7 @@ _FILTERED = frozenset(
         *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
     }
 )
-# The model meant to call a tool and failed; asked again it may not.
+# The model tried to call a tool and failed; a retry may succeed.
 _BROKEN = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"})
 
 
@@ -35,7 +35,7 @@ class Pieces:
         self._blocked = False
 
     def take(self, event: dict[str, Any]) -> bool:
-        """Take in one event, or the one body; none says that it is the last."""
+        """Add one event, or the one body; no event says that it is the last."""
         usage = event.get("usageMetadata")
         if isinstance(usage, dict):
             self._usage |= usage
@@ -83,7 +83,7 @@ class Pieces:
             self._on_opaque(self._opaque[-1])
 
     def answer(self, names: Names, *, single: bool) -> Answer:
-        """The answer, now that all of it has come; `single`: with no call after the first.
+        """The complete answer; `single`: with no call after the first.
 
         Raises ProviderGarbled, and ProviderRefused when the API found the prompt at fault.
         """

@@ -29,7 +29,7 @@ class GeminiProvider:
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`.
 
-        The API cannot be told to suggest one call at a time, so that of several only the first is the answer's.
+        The API has no option for one call at a time, so only the first of several is used.
         """
         names = requests.names(prompt)
         body = requests.body(prompt, names)

@@ -1,7 +1,7 @@
 """A prompt as the body of a request to Gemini's generateContent.
 
-What the API puts beside a part must come back with it. Of parts before the calls that is the whole part, opaque as it
-came; of the nth call it is the opaque `{"call": n, "thoughtSignature": …}`, so that it is kept wherever calls are not.
+What the API sends beside a part must be sent back with it. For parts before the calls that is the whole part, opaque;
+for the nth call it is the opaque `{"call": n, "thoughtSignature": …}`, so that it is stored even where calls are not.
 """
 
 import mimetypes
@@ -40,7 +40,7 @@ CALL = "call"
 # Gemini 3 refuses a turn whose first call has no signature; Google's word for a call that another model made.
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _FUNCTIONS = "functionDeclarations"
-# The API keeps numbers as doubles, which would change a longer one.
+# The API stores numbers as doubles, which would change a longer one.
 _LONG_NUMBER = re.compile(r"\d{16}")
 
 Wire = dict[str, Any]
@@ -105,7 +105,7 @@ def _calling(prompt: Prompt, names: Names) -> Wire:
 def _function(tool: ClientTool, names: Names) -> Wire:
     if tool.family == FAMILY:
         return {**tool.raw, "name": names.alias(tool.name)}
-    # Every function takes an object here; other APIs leave that unsaid where there is nothing to take.
+    # Every function takes an object here; other APIs omit it where there are no arguments.
     schema = {"type": "object", **(tool.parameters or {})}
     described = {"description": tool.description} if tool.description else {}
     return {"name": names.alias(tool.name), **described, "parametersJsonSchema": schema}
@@ -119,7 +119,7 @@ def _own_tool(tool: ClientTool) -> Wire:
 
 # --- messages --------------------------------------------------------------------------------------------------------
 def _system(prompt: Prompt) -> list[Wire]:
-    """All that the model is told by the application, in order."""
+    """All instructions of the application, in order."""
     parts = [{"text": prompt.system}] if prompt.system else []
     for message in prompt.messages:
         if isinstance(message, SystemMessage):
@@ -133,14 +133,14 @@ def _system(prompt: Prompt) -> list[Wire]:
 
 def _contents(messages: tuple[PromptMessage, ...], names: Names) -> list[Wire]:
     """The transcript with each side's consecutive messages as one, since results must be in one message."""
-    told = [message for message in with_unique_ids(messages) if not isinstance(message, SystemMessage)]
-    calls = {call.id: call for each in told if isinstance(each, AssistantMessage) for call in each.calls}
+    sent = [message for message in with_unique_ids(messages) if not isinstance(message, SystemMessage)]
+    calls = {call.id: call for each in sent if isinstance(each, AssistantMessage) for call in each.calls}
     order = {call_id: at for at, call_id in enumerate(calls)}
     contents: list[Wire] = []
-    for role, side in groupby(told, _role):
+    for role, side in groupby(sent, _role):
         parts: list[Wire] = []
         for results, group in groupby(side, lambda message: isinstance(message, ToolMessage)):
-            # Results of calls of one name are told apart by their order, where a model has no ids.
+            # Results of calls of one name are matched by their order, where a model has no ids.
             for message in sorted(group, key=lambda each: _place(each, order)) if results else group:
                 parts += _of_message(message, calls, names)
         if parts:
@@ -166,7 +166,7 @@ def _of_message(message: PromptMessage, calls: dict[str, SuggestedCall], names: 
 
 
 def _said(message: AssistantMessage) -> list[Wire]:
-    """What came before the calls: a signed piece of the text stands where it did, and an empty one after the text."""
+    """The parts before the calls: a signed piece of the text at its place, and an empty one after the text."""
     if message.parts:
         return _parts(message.parts)
     parts: list[Wire] = []
@@ -201,11 +201,11 @@ def _calls(message: AssistantMessage, names: Names) -> list[Wire]:
 
 
 def _result(message: ToolMessage, name: str) -> Wire:
-    told = "".join(part.text for part in message.parts if isinstance(part, Text)) if message.parts else message.content
-    answer = {} if _LONG_NUMBER.search(told) else _object(told)
+    text = "".join(part.text for part in message.parts if isinstance(part, Text)) if message.parts else message.content
+    answer = {} if _LONG_NUMBER.search(text) else _object(text)
     if message.is_error:
-        answer = {"error": answer or told}
-    response: Wire = {"id": message.call_id, "name": name, "response": answer or {"output": told}}
+        answer = {"error": answer or text}
+    response: Wire = {"id": message.call_id, "name": name, "response": answer or {"output": text}}
     shown = [_part(part) for part in compatibility.parts(message.parts, FAMILY) if not isinstance(part, Text)]
     if shown:
         response["parts"] = shown

@@ -1,4 +1,4 @@
-"""The way to Gemini's API through the official SDK's client.
+"""Access to Gemini's API through the official SDK's client.
 
 The SDK knows credentials, headers and URLs, and its requests go over one connection pool. Sending is our own: the SDK's
 would ask again by itself, read answers of any length, and parse arguments that must stay as the model wrote them.
@@ -24,7 +24,7 @@ class GeminiUpstream(Exchange):
     """Gemini's API at `base_url`, which holds no version; by default Google's own."""
 
     def __init__(self, name: str, api_key: str, base_url: str | None, silent_seconds: float, idle_seconds: float):
-        # A redirect would take prompt and key where nobody sent them.
+        # A redirect would send prompt and key to another server.
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silent_seconds, connect=CONNECT_SECONDS, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
@@ -62,8 +62,8 @@ class GeminiUpstream(Exchange):
                 f"{self._name} does not accept the configured credentials (HTTP {response.status_code}).",
                 status=response.status_code,
             )
-        told = {"retry-after": response.headers.get("retry-after") or _delay(details)}
-        raise self._failures.of_status(response.status_code, told, report)
+        headers = {"retry-after": response.headers.get("retry-after") or _delay(details)}
+        raise self._failures.of_status(response.status_code, headers, report)
 
     async def _report(self, response: httpx2.Response) -> Any:
         """What the body of a failure says, as JSON; None when it says nothing that can be read."""
@@ -86,6 +86,6 @@ def _details(report: Any) -> list[dict[str, Any]]:
 
 
 def _delay(details: list[dict[str, Any]]) -> str:
-    """After how many seconds the API says that asking again makes sense; empty when it does not."""
+    """After how many seconds the API says that a retry makes sense; empty when it does not say."""
     delays = [detail.get("retryDelay") for detail in details if detail.get("@type") == _RETRY_INFO]
     return next((delay.removesuffix("s") for delay in delays if isinstance(delay, str)), "")

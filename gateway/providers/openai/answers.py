@@ -91,7 +91,7 @@ def _entries(calls: object) -> list[dict[str, Any]]:
 def _finish_reason(reason: object, calls: tuple[SuggestedCall, ...]) -> str:
     if isinstance(reason, str) and reason in _FINISH_REASONS:
         return _FINISH_REASONS[reason]
-    # Some servers say "stop" beside tool calls, and others have words of their own for "stop".
+    # Some servers send "stop" beside tool calls, and others have other words for "stop".
     return "tool_calls" if calls else "stop"
 
 
@@ -126,7 +126,7 @@ class _Slot:
         return slot
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Take in a whole call or the next piece of one."""
+        """Add a whole call or the next piece of one."""
         custom = entry.get("custom")
         function = entry.get("function") or custom
         if not isinstance(function, dict):
@@ -163,7 +163,7 @@ class Pieces:
         self._usage: object = None
 
     def take(self, event: dict[str, Any]) -> bool:
-        """Take in one chunk; none is known to be the last, since usage comes after the finish reason."""
+        """Add one chunk; none is known to be the last, since usage comes after the finish reason."""
         self._usage = event.get("usage") or self._usage
         self._keep(event, OF_ANSWER)
         choices = event.get("choices")

@@ -1,7 +1,7 @@
 """A prompt as the chat completions API takes it.
 
 Fields and parts of the family openai are those of chat completions, and go out as they came in. In an assistant's
-message an opaque part stands for one of the message's fields: `{"type": name, name: value}`.
+message an opaque part represents one of the message's fields: `{"type": name, name: value}`.
 """
 
 from collections.abc import Iterable
@@ -141,7 +141,7 @@ def _assistant(message: AssistantMessage, custom: frozenset[str], names: Names) 
     for part in compatibility.parts(message.opaque, FAMILY):
         if isinstance(part, Opaque):
             given |= {name: value for name, value in part.raw.items() if name != "type"}
-    # What was refused is told once; and beside it, or beside calls, content may be nothing.
+    # A refusal is sent once; beside it, or beside calls, content may be empty.
     refusal = given.get("refusal")
     text = "" if message.text == refusal else message.text
     content = _content(text, message.parts) if message.family == FAMILY else text
