@@ -60,9 +60,9 @@ export async function decide(card, verdict, reason = "") {
   const fresh = new DOMParser().parseFromString(body.card, "text/html").querySelector(".request");
   replace(card, fresh);
   if (!body.refused) return fresh;
-  const told = notice("bad", body.refused.detail);
-  told.setAttribute("role", "alert");
-  fresh.querySelector("footer").prepend(told);
+  const refusal = notice("bad", body.refused.detail);
+  refusal.setAttribute("role", "alert");
+  fresh.querySelector("footer").prepend(refusal);
   fresh.focus({ preventScroll: true });
   return null;
 }
@@ -81,8 +81,8 @@ export function nextAfter(card) {
 
 /** Tell those who listen instead of look. */
 export function announce(words) {
-  const told = document.getElementById("told");
-  if (told) told.textContent = words;
+  const announcements = document.getElementById("announcements");
+  if (announcements) announcements.textContent = words;
 }
 
 function say(card, { field, detail }) {

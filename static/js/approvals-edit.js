@@ -5,7 +5,7 @@ import { visible } from "./text.js";
 
 const NEAR = 120;
 
-/** Show below the text box how what stands in it differs from what was asked for. */
+/** Show below the text box how its text differs from the requested arguments. */
 export function preview(edit) {
   const box = edit.querySelector("textarea");
   const shown = edit.querySelector(".preview");

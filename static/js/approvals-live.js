@@ -6,7 +6,7 @@ const FORBIDDEN = 4403;
 // News often come several at once.
 const TOGETHER = 200;
 
-/** Calls `refresh` whenever something may have changed, one at a time; `onState` is told "live" or "away".
+/** Calls `refresh` whenever something may have changed, one at a time; `onState` gets "live" or "away".
  * Returns what calls it for another reason. */
 export function watch({ refresh, onState }) {
   let failures = 0;
@@ -20,7 +20,7 @@ export function watch({ refresh, onState }) {
     running = true;
     while (again) {
       again = false;
-      // The next news, or the next look, makes good what fails here.
+      // The next event, or the next poll, repairs what fails here.
       await refresh().catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, TOGETHER));
     }

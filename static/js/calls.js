@@ -1,4 +1,4 @@
-// A tool call as a card: what it is, how it stands, and on unfolding all that the page knows of it.
+// A tool call as a card: its tool, its status, and when unfolded everything that the page knows about it.
 
 import { tick } from "./approvals-times.js";
 import { element, icon, notice } from "./dom.js";
@@ -33,7 +33,7 @@ export class CallCard {
     this.element.addEventListener("toggle", () => this.#unfold());
   }
 
-  /** Show the call as it stands now; `call` is the contract's object, with `expires_at` while it waits for a human. */
+  /** Show the call's current state; `call` is the contract's object, with `expires_at` while it waits for a human. */
   update(call) {
     const waited = this.waits;
     this.#call = { ...this.#call, ...call };
@@ -80,9 +80,9 @@ export class CallCard {
       withdraw.disabled = true;
       withdraw.disabled = await this.#onWithdraw(approval);
     });
-    const told = notice("wait", "It has not run yet", words, withdraw);
-    tick(told);
-    return told;
+    const waiting = notice("wait", "It has not run yet", words, withdraw);
+    tick(waiting);
+    return waiting;
   }
 
   #unfold() {

@@ -19,7 +19,7 @@ export class Refused extends Error {
 
 /**
  * Yields {event, data} of a run: one that `message` begins, or the one that `runId` names.
- * `onConnection` is told "open" or "lost". Throws Refused.
+ * `onConnection` gets "open" or "lost". Throws Refused.
  */
 export async function* follow({ message, runId, csrf, onConnection }) {
   const key = message && uuid();

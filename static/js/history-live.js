@@ -49,5 +49,5 @@ export function watch(unfold) {
 
 /** Say to who cannot see it what became of a call. */
 function tell(words) {
-  document.getElementById("told").textContent = words;
+  document.getElementById("announcements").textContent = words;
 }

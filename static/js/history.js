@@ -43,7 +43,7 @@ document.addEventListener("htmx:afterSettle", () => {
 
 // --- filters -------------------------------------------------------------------------------------------------------
 
-// Only what was chosen stands in the address; days are those of the reader's own time zone.
+// The address has only the chosen filters; days are those of the reader's own time zone.
 document.addEventListener("htmx:configRequest", ({ detail }) => {
   const { parameters } = detail;
   if (!detail.elt.closest(".filters")) return;

@@ -4,7 +4,7 @@ const RULE = /^:?-+:?$/;
 // More columns than anybody reads are left as the text that they are.
 const MOST = 40;
 
-/** The cells of a row, as text; a pipe that a backslash stands before is part of its cell. */
+/** The cells of a row, as text; a pipe after a backslash is part of its cell. */
 export function cells(line) {
   const inner = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
   return inner.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll("\\|", "|"));

@@ -54,7 +54,7 @@ export function blocks(text) {
       continue;
     }
     if (open?.kind === "table" && line.includes("|")) {
-      // What stands below the head says how many columns there are, and is no row.
+      // The line below the head defines the columns, and is no row.
       if (open.ruled) open.lines.push(line);
       open.ruled = true;
       continue;

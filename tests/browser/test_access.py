@@ -30,7 +30,7 @@ async def test_an_owner_erases_a_call_by_keyboard_and_the_person_sees_who_did(
     await expect(page.get_by_role("heading", name="Erase this call of save_note?")).to_be_visible()
     await expect(page.get_by_text("Milk")).to_have_count(0)
     await tab_to(page, "The call")
-    await page.get_by_label("Reason, kept on record").focus()
+    await page.get_by_label("Reason, stored with the record").focus()
     await page.keyboard.type("She asked for it.")
     await tab_to(page, "Erase it for good")
     await page.keyboard.press("Enter")

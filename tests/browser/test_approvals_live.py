@@ -22,7 +22,7 @@ async def test_a_new_request_appears_and_another_persons_decision_shows(
     await expect(card(page, first)).to_be_visible()
     await expect(page.get_by_role("heading", name="Nothing waits")).to_be_hidden()
     await expect(page).to_have_title("(1) Approvals · Toolgate")
-    await expect(page.locator("#told")).to_contain_text("New: send_email")
+    await expect(page.locator("#announcements")).to_contain_text("New: send_email")
     second = await ask(stack, tenant.bob)
     await expect(card(page, second)).to_be_visible()
     await card(page, second).get_by_label("Reason").fill("still typing")
@@ -30,7 +30,7 @@ async def test_a_new_request_appears_and_another_persons_decision_shows(
     answer = await asyncio.to_thread(decide, stack, tenant.olga, first, "deny", reason="No.")
     assert answer.status_code == 200
     await expect(card(page, first).locator(".pill")).to_have_text(f"Denied by {tenant.olga.username}")
-    await expect(page.locator("#told")).to_contain_text(f"Denied by {tenant.olga.username}")
+    await expect(page.locator("#announcements")).to_contain_text(f"Denied by {tenant.olga.username}")
     await expect(page).to_have_title("(1) Approvals · Toolgate")
     # Nothing moved under the pointer, and nothing that was typed is lost.
     assert abs((await card(page, second).bounding_box() or {})["y"] - top) < 1

@@ -111,7 +111,7 @@ async def test_a_conversation_is_deleted_only_after_the_dialog_was_answered(
     await choose(page, "hello two", "Delete")
     await dialog.get_by_role("button", name="Delete").click()
     await expect(page).to_have_url(f"{stack.url}/")
-    await expect(page.locator("#conversations")).to_have_text("Your conversations are kept here.")
+    await expect(page.locator("#conversations")).to_have_text("Your conversations are listed here.")
     assert titles(opened) == []
 
 

@@ -62,7 +62,7 @@ async def test_a_running_call_ends_before_ones_eyes(visit: Visit, tenant: Cast, 
     await expect(inside).to_contain_text('"status": 200')
     # Neither the focus nor what was unfolded is lost, and who cannot see it is told.
     await expect(row).to_be_focused()
-    await expect(page.locator("#told")).to_have_text("slow_lookup: Done")
+    await expect(page.locator("#announcements")).to_have_text("slow_lookup: Done")
     assert (await slow).json()["tool_calls"][0]["status"] == "success"
 
 

@@ -96,7 +96,7 @@ def test_an_erased_call_says_when_and_by_whom_and_shows_nothing(tenant: Cast) ->
     page = _text(tenant, call)
     assert f"20 Nov 2026, 10:00:00 UTC</time> by {tenant.olga.username}" in page
     assert "Reason: She &lt;asked&gt; for it" in page
-    assert "None are kept" not in page and "The tool returned nothing" not in page
+    assert "None are recorded" not in page and "The tool returned nothing" not in page
 
 
 def test_inside_the_list_it_is_a_part_and_silent_while_nothing_changed(tenant: Cast) -> None:
