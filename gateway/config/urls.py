@@ -1,4 +1,4 @@
-"""Every address of the house."""
+"""Every URL of Toolgate."""
 
 from csp.decorators import csp_update
 from django.contrib import admin
