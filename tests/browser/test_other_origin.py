@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page
 
 from tests.browser.driving import PATIENCE_MS
@@ -69,7 +70,7 @@ def gate(stack: Stack, origin: str) -> Iterator[str]:
     stack.kill("shared web")
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
     """The site's page; whatever the browser blocks fails the test."""
     blocked: list[str] = []
