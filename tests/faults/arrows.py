@@ -101,18 +101,19 @@ class Holds:
 
     def let_commit(self, stuck: Stuck) -> None:
         """Let the commit happen."""
-        self._release(stuck)
+        self.release(stuck.number)
         self._house.wait_for(lambda: not self._alive(stuck, "wait_event_type = 'Lock'"))
 
     def roll_back(self, stuck: Stuck) -> None:
         """Cut the connection inside COMMIT: nothing of the transaction stays."""
         self._run("SELECT pg_terminate_backend(%s)", stuck.pid)
         self._house.wait_for(lambda: not self._alive(stuck))
-        self._release(stuck)
+        self.release(stuck.number)
 
-    def _release(self, stuck: Stuck) -> None:
-        self._run("DELETE FROM fault_holds WHERE number = %s", stuck.number)
-        self._run("SELECT pg_advisory_unlock(%s)", stuck.number)
+    def release(self, number: int) -> None:
+        """Hold nothing any more: who waits there goes on, and nobody else stops."""
+        self._run("DELETE FROM fault_holds WHERE number = %s", number)
+        self._run("SELECT pg_advisory_unlock(%s)", number)
 
     def _alive(self, stuck: Stuck, more: str = "true") -> bool:
         return bool(self._run(f"SELECT FROM pg_stat_activity WHERE pid = %s AND {more}", stuck.pid))

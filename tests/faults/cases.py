@@ -31,7 +31,8 @@ class Ending:
 class Case:
     """An arrow, and the chat whose run takes it; `endings` by fate.
 
-    `cancels`: its user cancels the run during the call; `verdict`: what comes of its approval request (see Humans).
+    `cancels`: its user cancels the run during the call; `hurries`: its agent's time runs out during the call;
+    `verdict`: what comes of its approval request (see Humans).
     """
 
     arrow: Arrow
@@ -39,6 +40,7 @@ class Case:
     endings: dict[str, Ending]
     chat: dict[str, Any] = field(default_factory=dict)
     cancels: bool = False
+    hurries: bool = False
     verdict: str = ""
 
     @property
@@ -49,11 +51,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Batch:
-    """Cases that the process `killed` is in the middle of at once; `lost`: what is killed before, to bring it there."""
+    """Cases that the process `killed` is in the middle of at once; `lost`: what is killed before, to bring it there.
+
+    `unswept`: until the kill nobody looks for leases that have run out, as those of a living process may when the
+    machine is busy.
+    """
 
     cases: list[Case]
     killed: str
     lost: str = ""
+    unswept: bool = False
 
 
 def _either(ending: Ending) -> dict[str, Ending]:
@@ -85,6 +92,7 @@ WEB = [
         HELD_EFFECT + SECOND,
         _either(Ending(("success 1", "cancelled 0"), run="incomplete")),
         {"agent": "hasty"},
+        hurries=True,
     ),
     Case(
         ("runs", "in_progress", "cancelled"),
@@ -168,7 +176,7 @@ RESUMED = [
 ]
 
 BATCHES = {
-    "web": Batch(WEB, "web"),
+    "web": Batch(WEB, "web", unswept=True),
     "worker": Batch(WORKER, "worker"),
     "sweeper": Batch(SWEEPER, "worker", lost="worker"),
     "taking over": Batch(TAKING_OVER, "worker", lost="web"),

@@ -36,7 +36,7 @@ def _valkey_killed(house: House) -> None:
 
 def _valkey_hung(house: House) -> None:
     assert house.services.valkey is not None
-    with _stopped(house.services.valkey.pid):
+    with stopped(house.services.valkey.pid):
         # It hangs for longer than any client waits for it.
         time.sleep(6)
 
@@ -61,7 +61,7 @@ def _everything_killed(house: House) -> float:
 
 
 @contextmanager
-def _stopped(pid: int | None) -> Iterator[None]:
+def stopped(pid: int | None) -> Iterator[None]:
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -71,13 +71,13 @@ def _stopped(pid: int | None) -> Iterator[None]:
 
 
 def _web_stopped(house: House) -> None:
-    with _stopped(house.stack.processes["web"].pid):
+    with stopped(house.stack.processes["web"].pid):
         time.sleep(house.lease_seconds + 1)
 
 
 def _worker_stopped(house: House) -> None:
     sleeper = house.stack.processes.pop("worker")
-    with _stopped(sleeper.pid):
+    with stopped(sleeper.pid):
         house.stack.start("worker")
         time.sleep(house.lease_seconds + 4)
     sleeper.terminate()
@@ -100,7 +100,7 @@ def _two_sweepers(house: House) -> None:
 
 def _messages_dropped(house: House) -> None:
     valkey = house.valkey()
-    with _stopped(house.stack.processes["worker"].pid):
+    with stopped(house.stack.processes["worker"].pid):
         house.wait_for(lambda: valkey.llen(QUEUE) >= 3)
         valkey.delete(QUEUE)
 
