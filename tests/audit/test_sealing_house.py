@@ -57,7 +57,9 @@ def _check_the_log(house: House) -> list[Checkpoint]:
         assert head.root == merkle.root(hashes[: head.size])
     assert heads[-1].size == len(entries)
     file = _directory(house) / "checkpoints.jsonl"
-    written = house.wait_for(lambda: (lines := file.read_bytes().splitlines())[len(notes) - 1 :] and lines)
+    written = house.wait_for(
+        lambda: file.exists() and (lines := file.read_bytes().splitlines())[len(notes) - 1 :] and lines
+    )
     assert [orjson.loads(line)["note"] for line in written] == notes
     counted = house.rows("SELECT coalesce(sum(calls), 0) AS calls FROM tool_call_counts WHERE user_id IS NULL")
     settled = house.rows("SELECT count(*) AS calls FROM ledger_entries WHERE kind = 'settled'")
