@@ -17,7 +17,7 @@ from prometheus_client import REGISTRY
 
 from audit.models import ErrorCode, LedgerEntry, Status, ToolCall
 from gateway.config.urls import api
-from gateway.rest.framework import problems
+from gateway.http import problems
 from tenants.login.authentication import by_key_now
 from tenants.models import Role
 from tenants.people.principal import SCOPES

@@ -20,7 +20,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
 from approvals.requests import erasure as approvals_erasure
-from audit.calls import ledger, recorder
+from audit.calls import ledger, reading, recorder
 from audit.calls.recorder import Failure, NewCall, Outcome, Place
 from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
@@ -264,7 +264,7 @@ async def _held(connection: Connection, place: Place, rng: random.Random) -> Too
         "expires_at": datetime.now(UTC) + timedelta(days=1), "created_at": datetime.now(UTC),
     }  # fmt: skip
     await insert(connection, "approval_requests", request)
-    found = await recorder.find(connection, call.id)
+    found = await reading.of_id(connection, call.id)
     assert found is not None
     return found
 
