@@ -194,7 +194,9 @@ def test_every_column_status_and_kind_of_the_audit_is_explained() -> None:
 
 def test_every_table_is_named() -> None:
     page = (ROOT / "docs" / "reference" / "tables.md").read_text()
-    ours = [apps.get_app_config(label) for label in ("gateway", "approvals", "tools", "audit", "tenants")]
+    ours = [
+        apps.get_app_config(label) for label in ("gateway", "approvals", "notifications", "tools", "audit", "tenants")
+    ]
     tables = [model._meta.db_table for app in ours for model in app.get_models()]
     assert [table for table in tables if f"`{table}`" not in page] == []
 
