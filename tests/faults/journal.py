@@ -40,7 +40,7 @@ _WATCH = """
     CREATE TRIGGER fault_journal AFTER INSERT OR UPDATE OR DELETE ON {table}
         FOR EACH ROW EXECUTE FUNCTION fault_journal('{table}')"""
 
-# ARCHITECTURE.md, "The state machines".
+# docs/internals.md, "State machines".
 MACHINES: dict[str, dict[str | None, set[str]]] = {
     "tool_calls": {
         None: {"proposed", "awaiting_approval", "queued", "error"},
