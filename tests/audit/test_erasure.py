@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit.calls import ledger, recorder
+from audit.calls import decisions, ledger, recorder
 from audit.retention import erasure as audit_erasure
 from audit.retention.erasure import Cause, Scope
 from gateway.runs import erasure
@@ -141,6 +141,17 @@ async def test_what_is_erased_already_is_left(tenant: Cast) -> None:
         again = await erasure.ask(tenant.olga.principal, scope, subject)
         assert (again.calls, again.conversations, again.ids) == (0, 0, [])
     assert (calls_of(tenant), entries_of(tenant), _erasures(tenant)) == left
+
+
+async def test_where_nobody_says_how_decisions_are_read_nothing_is_erased(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [call_id] = await _settled(tenant.alice)
+    before = calls_of(tenant), entries_of(tenant)
+    monkeypatch.setattr(decisions, "_registered", [])
+    with pytest.raises(LookupError, match="how decisions are read"):
+        await erasure.ask(tenant.olga.principal, "call", call_id)
+    assert (calls_of(tenant), entries_of(tenant), _erasures(tenant)) == (*before, [])
 
 
 async def test_a_refused_call_is_erased_too(tenant: Cast) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from audit.calls import decisions
 from audit.checks import statements
 from audit.checks.findings import Finding
 from tests.audit.mutations import remake_tiles
@@ -41,6 +42,14 @@ def test_a_log_that_nobody_touched_is_intact(log: RunPorts) -> None:
     assert (summary.erased, summary.dropped, summary.errors, summary.warnings) == (16, 5, 0, 0)
     assert summary.old_versions > 40 and summary.unsealed > 10
     assert summary.checkpoints == 2 * len(log.lines())
+
+
+def test_where_nobody_says_how_decisions_are_read_no_log_is_intact(
+    log: RunPorts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "_registered", [])
+    with log.owner() as connection, pytest.raises(LookupError, match="how decisions are read"):
+        log.verified(connection)
 
 
 def test_entries_since_version_3_vouch_for_every_column_of_a_call() -> None:
