@@ -4,8 +4,8 @@ import uuid
 
 from approvals.requests import resumption
 from tenants.scope.transactions import TenantScope
-from tools.invocation import background
-from tools.invocation.background import Lane
+from tools.worker import background
+from tools.worker.background import Lane
 
 
 @background.task("approvals.go_on", Lane.RUNS)

@@ -8,13 +8,13 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_ready
 
-from tools.invocation import background
-from tools.invocation.background import Lane
 from tools.network import messages
+from tools.worker import background
+from tools.worker.background import Lane
 
 app = Celery("bench", broker=os.environ["REDIS_URL"])
 app.conf.update(
-    worker_pool="tools.invocation.pool:TaskPool",
+    worker_pool="tools.worker.pool:TaskPool",
     worker_prefetch_multiplier=128,
     task_ignore_result=True,
     broker_transport_options={"global_keyprefix": "toolgate:"},

@@ -11,9 +11,10 @@ from gateway.process import gc_tuning
 from gateway.runs import lifecycle, loop
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
-from tools.invocation import background, execution
-from tools.invocation.background import Lane
+from tools.invocation import execution
 from tools.network import redis
+from tools.worker import background
+from tools.worker.background import Lane
 
 # Less than what the supervisor waits before it kills.
 DRAIN_SECONDS = 6

@@ -3,8 +3,8 @@
 import uuid
 
 from notifications import delivery
-from tools.invocation import background
-from tools.invocation.background import Lane
+from tools.worker import background
+from tools.worker.background import Lane
 
 
 @background.task("notifications.deliver", Lane.DELIVERIES)

@@ -2,9 +2,9 @@
 
 import uuid
 
-from tools.invocation import background
-from tools.invocation.background import Lane
 from tools.invocation.execution import execute
+from tools.worker import background
+from tools.worker.background import Lane
 
 
 @background.task("tools.execute_local", Lane.LOCAL)

@@ -177,7 +177,7 @@ CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_SERIALIZER = "json"
 # So many messages a slot may wait within the worker: its pool goes round the tenants of those that it holds.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 128
-CELERY_WORKER_POOL = "tools.invocation.pool:TaskPool"
+CELERY_WORKER_POOL = "tools.worker.pool:TaskPool"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None

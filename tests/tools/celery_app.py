@@ -11,13 +11,13 @@ from celery import Celery
 from celery.signals import worker_shutting_down
 from redis import Redis
 
-from tools.invocation import background
-from tools.invocation.background import Lane
 from tools.network import redis
+from tools.worker import background
+from tools.worker.background import Lane
 
 app = Celery("tests", broker=os.environ["REDIS_URL"])
 app.conf.update(
-    worker_pool="tools.invocation.pool:TaskPool",
+    worker_pool="tools.worker.pool:TaskPool",
     worker_prefetch_multiplier=128,
     broker_transport_options={"global_keyprefix": "toolgate:"},
     task_ignore_result=True,

@@ -8,8 +8,8 @@ from django.test import override_settings
 
 from tests.tools.workers import Queue
 from tests.waiting import until
-from tools.invocation.slots import Slots
 from tools.network import messages
+from tools.worker.slots import Slots
 
 
 @pytest.fixture

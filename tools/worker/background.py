@@ -16,7 +16,7 @@ Work = Callable[..., Coroutine[Any, Any, None]]
 
 
 class Lane(Enum):
-    """Kinds of tasks that never wait for each other: `tools.invocation.pool` has slots for each."""
+    """Kinds of tasks that never wait for each other: `tools.worker.pool` has slots for each."""
 
     LOCAL = "tools that do their work in our database"
     REMOTE = "tools that wait for somebody else"
@@ -46,7 +46,7 @@ def task(name: str, lane: Lane) -> Callable[[Work], Work]:
     """Make a coroutine function a Celery task of that name; its arguments are strings, the first of them the tenant's
     id where it has any.
 
-    `tools.invocation.pool` runs it on the loop in a slot of its lane; any other pool of Celery's waits for it.
+    `tools.worker.pool` runs it on the loop in a slot of its lane; any other pool of Celery's waits for it.
     """
 
     def declare(work: Work) -> Work:

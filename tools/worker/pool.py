@@ -1,6 +1,6 @@
 """Celery's pool in a worker: hands coroutines to the event loop, each once it has a slot, and acknowledges it then.
 
-What has no slot yet waits here, unacknowledged, tenant by tenant (`tools.invocation.slots`), so that the broker holds
+What has no slot yet waits here, unacknowledged, tenant by tenant (`tools.worker.slots`), so that the broker holds
 what the worker cannot take, and hands it on when the worker is stopped. As with Celery's threads there are no results,
 and no soft or hard time limits: a call's own limit ends it. Celery's signals of tasks are not sent.
 """
@@ -15,9 +15,9 @@ from typing import Any
 from celery.concurrency.base import BasePool, apply_target
 from kombu.serialization import loads
 
-from tools.invocation import background
-from tools.invocation.background import Lane, Work
-from tools.invocation.slots import Slots
+from tools.worker import background
+from tools.worker.background import Lane, Work
+from tools.worker.slots import Slots
 
 log = logging.getLogger(__name__)
 
