@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -83,13 +84,18 @@ class Taken:
         return bool(self.remote.effects.get(path))
 
     def lose(self, name: str) -> None:
-        """Kill a process while every call is under way, and start it again."""
-        running = (
-            "SELECT count(*) AS n FROM tool_calls c JOIN runs r ON r.id = c.run_id WHERE r.idempotency_key = ANY(%s)"
-        )
-        running += " AND c.status IN ('claimed', 'running')"
+        """Kill a process while every call is under way, and its effect where it has one, and start it again."""
+        running = """
+            SELECT c.status, c.input ->> 'url' AS url FROM tool_calls c JOIN runs r ON r.id = c.run_id
+            WHERE r.idempotency_key = ANY(%s) AND c.status IN ('claimed', 'running')"""
         keys = [client.key for client, _, _ in self.clients]
-        self.house.wait_for(lambda: self.house.rows(running, keys)[0]["n"] == len(keys))
+
+        def under_way() -> bool:
+            found = self.house.rows(running, keys)
+            urls = [call["url"] for call in found if call["status"] == "running" and call["url"]]
+            return len(found) == len(keys) and all(self.remote.effects[urlsplit(url).path] for url in urls)
+
+        self.house.wait_for(under_way)
         self.house.restart(name)
         self.remote.gate.set()
 
