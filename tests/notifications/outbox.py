@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from django.conf import settings
 
 from approvals import events
 from approvals.events import ApprovalEvents, Change
-from approvals.requests import repository
+from approvals.rows import ApprovalRequest
 from tenants.scope.transactions import transaction
 from tests.approvals.requests import held
 from tests.database import rows
@@ -44,10 +45,16 @@ async def happen(person: Person, change: Change = "requested", **more: Any) -> u
     return request_id
 
 
+def request_of(request_id: uuid.UUID) -> ApprovalRequest:
+    """The request's row, whichever tenant's it is."""
+    [row] = rows("SELECT * FROM approval_requests WHERE id = %(id)s", id=request_id)
+    return ApprovalRequest(**{each.name: row[each.name] for each in fields(ApprovalRequest)})
+
+
 async def publish(person: Person, request_id: uuid.UUID, change: Change = "requested") -> ApprovalEvents:
     """A change of a request that is there, written in a transaction of the person's and committed."""
+    request = request_of(request_id)
     async with transaction(person.scope) as connection:
-        [request] = await repository.find(connection, [request_id])
         return await events.write(connection, [request], change)
 
 

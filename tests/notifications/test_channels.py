@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import uuid
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from approvals import events as approval_events
+from approvals.rows import ApprovalRequest
 from gateway.runs import publisher
 from notifications import delivery, events
 from notifications.channels import registry
@@ -251,8 +254,12 @@ def test_two_channels_or_two_types_of_events_never_share_a_name(pigeons: Pigeons
 
 # --- words -----------------------------------------------------------------------------------------------------------
 def test_every_declared_event_has_words_about_its_payload() -> None:
-    request = {"id": 1, "tenant_id": 2, "user_id": 3, "tool_name": "t", "tier": "elevated", "run_id": 4}
-    request |= {"created_at": "2027-01-15T09:30:00Z", "expires_at": "2027-01-16T09:30:00Z"}
+    now, [one, two, three, four] = datetime.now(UTC), [uuid.uuid4() for _ in range(4)]
+    request = ApprovalRequest(
+        id=one, tenant_id=two, user_id=three, call_id=four, run_id=None, conversation_id=None, agent="",
+        tool_name="t", tier="elevated", why="", context=[], schema_hash="", params_hash="", approvals_needed=1,
+        created_at=now, expires_at=now,
+    )  # fmt: skip
     names = []
     for change in approval_events._TYPES:
         event = approval_events._event(request, change)

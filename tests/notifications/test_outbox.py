@@ -16,7 +16,7 @@ from notifications.channels.webhook import signature
 from tenants.scope.transactions import transaction
 from tests.approvals.requests import held
 from tests.database import rows
-from tests.notifications.outbox import address, happen, outbox, owner, publish
+from tests.notifications.outbox import address, happen, outbox, owner, publish, request_of
 from tests.notifications.receiver import Receiver, register
 from tests.people import Cast
 from tests.smtp import MailServer
@@ -122,8 +122,7 @@ async def test_where_nobody_wants_to_know_nothing_is_written_and_nobody_is_asked
 
 async def test_what_is_rolled_back_is_never_written(tenant: Cast, receiver: Receiver) -> None:
     await asyncio.to_thread(register, tenant, receiver)
-    request_id = await asyncio.to_thread(held, tenant.alice)
-    [request] = rows("SELECT * FROM approval_requests WHERE id = %(id)s", id=request_id)
+    request = request_of(await asyncio.to_thread(held, tenant.alice))
 
     async def fail() -> None:
         async with transaction(tenant.alice.scope) as connection:
