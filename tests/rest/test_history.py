@@ -16,7 +16,7 @@ FIELDS = {
     "id", "tool", "tier", "input", "input_raw", "status", "output", "output_bytes", "display", "error",
     "execution_time_ms", "turn", "position", "approval_id", "user_id", "username", "conversation_id", "message_id",
     "run_id", "attempt", "side_effects", "decision", "params_hash", "output_hash", "created_at", "started_at",
-    "finished_at",
+    "finished_at", "origin",
 }  # fmt: skip
 
 
