@@ -47,13 +47,11 @@ class Rows:
         """The next ones."""
         return self._rights.pop(0) if len(self._rights) > 1 else self._rights[0]
 
-    async def propose(
-        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]
-    ) -> list[dict[str, Any]]:
+    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Any:
         """Keep the calls."""
         self.order.append("propose")
         self.proposed += evaluated
-        return [{"id": call.id, "tool_name": call.tool_name} for call in evaluated]
+        return evaluated
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """Fail as often as was asked for."""

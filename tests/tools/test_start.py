@@ -15,6 +15,7 @@ CODE = (
     "approvals",
     "audit",
     "gateway",
+    "notifications",
     "static",
     "templates",
     "tenants",
