@@ -43,7 +43,7 @@ def somewhere_else() -> dict[str, str]:
 
 
 # Valkey's databases that no test names.
-_brokers = itertools.cycle(range(7, 16))
+_brokers = itertools.cycle(range(8, 16))
 
 
 class Stack:
