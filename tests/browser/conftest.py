@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.browser.driving import DESK, PATIENCE_MS, Visit
@@ -33,12 +32,10 @@ FLAGS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder drives a browser, on the event loop that has the connection to it."""
+    """Everything in this folder drives a browser."""
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker("browser")
-            if pytest_asyncio.is_async_test(item):
-                item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @pytest.fixture(scope="session")
@@ -67,24 +64,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         os.killpg(server.pid, signal.SIGTERM)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def connection(chromium: str) -> AsyncIterator[Browser]:
-    """A connection to Chromium, which all of a pytest worker share: it takes a Node process."""
+@pytest.fixture
+async def browser(chromium: str) -> AsyncIterator[Browser]:
+    """A connection to Chromium; with it go the windows that the test has opened."""
     async with async_playwright() as playwright:
         connected = await playwright.chromium.connect(chromium, timeout=PATIENCE_MS)
         yield connected
         await connected.close()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def browser(connection: Browser) -> AsyncIterator[Browser]:
-    """Chromium without a window; those that the test opens go with it."""
-    yield connection
-    for context in connection.contexts:
-        await context.close()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest.fixture
 async def visit(browser: Browser, stack: Stack) -> AsyncIterator[Visit]:
     """`await visit("/history/", tenant.alice)`: a page in a window of its own, logged in; None stays outside.
 

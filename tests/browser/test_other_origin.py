@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page
 
 from tests.browser.driving import PATIENCE_MS
@@ -70,7 +69,7 @@ def gate(stack: Stack, origin: str) -> Iterator[str]:
     stack.kill("shared web")
 
 
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest.fixture
 async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
     """The site's page; whatever the browser blocks fails the test."""
     blocked: list[str] = []
