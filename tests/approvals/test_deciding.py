@@ -1,8 +1,10 @@
 """Verdicts over REST: who may give them, what they change, and what they leave alone."""
 
+import asyncio
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from threading import Barrier
 from typing import Any
 
@@ -10,8 +12,10 @@ import httpx
 import psycopg
 import pytest
 
+from approvals.requests import repository
 from tenants.models import Membership, User
 from tenants.scope.routing import on_login
+from tenants.scope.transactions import transaction
 from tests.approvals.api import assert_untouched, decide, decision_rows, ledger_kinds, overdue, refused, request_row
 from tests.approvals.requests import EDITED, held
 from tests.database import rows
@@ -69,6 +73,18 @@ def test_the_one_who_asked_withdraws(stack: Stack, tenant: Cast) -> None:
     row = request_row(request)
     assert (row["call_status"], row["error_code"], decision_rows(request)) == ("error", "cancelled", [])
     assert ledger_kinds(request) == ["settled"]
+
+
+async def test_an_approval_is_used_once(tenant: Cast) -> None:
+    now = datetime.now(UTC)
+    approved = {"status": "approved", "decided_at": now, "usable_until": now + timedelta(hours=1)}
+    request = await asyncio.to_thread(held, tenant.alice, **approved)
+    async with transaction(tenant.alice.scope) as connection:
+        taken = await repository.take(connection, request)
+    assert taken is not None and taken.used_at is not None
+    async with transaction(tenant.alice.scope) as connection:
+        assert await repository.take(connection, request) is None
+    assert request_row(request)["used_at"] == taken.used_at
 
 
 # --- who may not -----------------------------------------------------------------------------------------------------
