@@ -182,7 +182,7 @@ MUTATIONS = (
         "without Redis what changes things goes on",
         ("tests/hostile/test_limits.py",),
         "tools/gates/rate_limit.py",
-        "if policy.tier(tool) is Tier.READ_ONLY:",
+        "if policy.tier(tool) is Tier.READ_ONLY and not wrong:",
         "if True:",
     ),
     Mutation(

@@ -146,3 +146,12 @@ def test_what_an_approval_no_longer_covers_is_asked_anew(changed: dict[str, Any]
     answer = asked(Binding(), known, approval=approval(user_id=CALLER.user_id, **changed))
     assert answer.code == "policy_denied"
     assert answer.model.endswith("a human will be asked anew.")
+
+
+@pytest.mark.parametrize("rate", ["10 per minute", "10/mx", "ten", "10/0s"])
+async def test_what_is_no_rate_lets_nothing_through_not_even_what_only_reads(rate: str) -> None:
+    tool = registry().get("list_tasks")
+    assert tool is not None and tool.tier is Tier.READ_ONLY
+    known = replace(OPEN, settings={"list_tasks": policy.Setting(rate=rate)})
+    answer = await RateLimit().check(Candidate("list_tasks", tool, {}), GateContext(known, CALLER))
+    assert (answer.ok, answer.code) == (False, "unavailable")

@@ -58,6 +58,10 @@ class LimitsUnavailable(Exception):
     """The limits cannot be counted: Redis is away, or the rate is none."""
 
 
+class WrongRate(LimitsUnavailable):
+    """What was set as a rate is none, so that no call is known to be within it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Charge:
     """A counted call: `remaining` calls are left of `limit`, and in `reset` seconds one more will be."""
@@ -71,10 +75,13 @@ class Charge:
 async def charge(*, tenant_id: uuid.UUID, user_id: uuid.UUID, tool: str, rate: str, count: bool = True) -> Charge:
     """Count one call when it fits into `rate` ("30/m"), or with `count=False` only look whether it would.
 
-    Raises LimitsUnavailable when Redis is away or does not answer within SECONDS.
+    Raises WrongRate for what is no rate, and LimitsUnavailable when Redis is away or does not answer within SECONDS.
     """
     try:
         limit, window = _read(rate)
+    except ValueError as error:
+        raise WrongRate(f"ValueError: {error}") from None
+    try:
         key = f"toolgate:rate:{tenant_id}:{user_id}:{tool}"
         async with asyncio.timeout(SECONDS):
             fits, counted, wait = await _run(key, limit, window * 1_000_000, int(count))
@@ -95,7 +102,7 @@ async def _run(*arguments: str | int) -> list[int]:
 
 def _read(rate: str) -> tuple[int, int]:
     """Calls and seconds of a rate such as "30/m" or "5/10s"."""
-    read = _RATE.match(rate)
+    read = _RATE.fullmatch(rate)
     if read is None or (read[2] and not int(read[2])):
         raise ValueError(f"{rate!r} is no rate")
     count, several, period = read.groups()

@@ -28,7 +28,8 @@ class RateLimit(Gate):
                 count=caller.charge,
             )
         except rate_counter.LimitsUnavailable as away:
-            if policy.tier(tool) is Tier.READ_ONLY:
+            wrong = isinstance(away, rate_counter.WrongRate)
+            if policy.tier(tool) is Tier.READ_ONLY and not wrong:
                 return self.passes(log=f"limits unavailable ({away}); read-only, so let through uncounted")
             return self.refuses(
                 code="unavailable",
