@@ -10,6 +10,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import action
 
 from tools import configuration
+from tools.gates.rate_counter import readable
 from tools.interface import Tier, Tool
 from tools.models import Grant, ToolSetting
 from tools.registry import registry
@@ -19,8 +20,10 @@ class ToolSettingForm(forms.ModelForm):  # type: ignore[type-arg]
     """A tenant's word on a tool."""
 
     def clean(self) -> dict[str, Any]:
-        """A tier that would change nothing is refused, lest somebody rely on it."""
+        """Refuses a tier that would change nothing, lest somebody rely on it, and a rate that cannot be counted."""
         cleaned: dict[str, Any] = super().clean() or {}
+        if (rate := cleaned.get("rate", "")) and not readable(rate):
+            self.add_error("rate", f'{rate} is no rate; write calls per second, minute, hour or day, such as "10/m".')
         name, tier = cleaned.get("tool_name", ""), cleaned.get("tier")
         tool = registry().get(name)
         if tier and tool is None:

@@ -87,7 +87,7 @@ def test_a_refusal_says_what_refused_and_who_can_change_it(cause: str) -> None:
     answer = asked(gate, known)
     assert (answer.ok, answer.code, answer.log) == (False, code, log)
     assert answer.user == f"{what} {who}"
-    advice = "Use only the tools you were given." if code == "not_allowed" else "Do not try again."
+    advice = "Use only tools that are offered to you." if code == "not_allowed" else "Do not try again."
     assert answer.model == f"{what} {advice} Tell the user: {who}"
 
 
@@ -99,7 +99,7 @@ def test_nobody_is_sent_to_an_owner_for_what_the_agent_refuses() -> None:
 def test_a_tool_that_is_none_is_nobodys_to_allow() -> None:
     answer = Allowlist().check(Candidate("rm -rf", None, {}, None, 0), GateContext(OPEN, CALLER))
     assert answer.user == "There is no tool 'rm -rf' here."
-    assert answer.model == "There is no tool 'rm -rf' here. Use only the tools you were given."
+    assert answer.model == "There is no tool 'rm -rf' here. Use only tools that are offered to you."
 
 
 def test_a_raised_tier_is_said_to_be_raised() -> None:

@@ -1,6 +1,7 @@
 """What a gate is: its check, its refusal code and its label, what it is given, and what it answers."""
 
 import uuid
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
@@ -177,7 +178,7 @@ class GateResult:
         return Failure(self.code or "policy_denied", self.model, self.field, self.user)
 
 
-class Gate:
+class Gate(ABC):
     """One gate; a subclass in a file of its own sets the attributes and writes `check`.
 
     `name` is what decisions record, `code` the error code of its refusals (`audit.models.ErrorCode`). `passed` and
@@ -190,9 +191,9 @@ class Gate:
     refused: ClassVar[str]
     occasions: ClassVar[frozenset[Occasion]] = ASKED
 
+    @abstractmethod
     def check(self, candidate: Candidate, context: GateContext) -> GateResult | Awaitable[GateResult]:
         """Whether the call may go on. What cannot be decided is refused."""
-        raise NotImplementedError
 
     def passes(self, *, log: str = "", holds: bool = False, rule: str | None = None) -> GateResult:
         """Yes."""

@@ -100,6 +100,15 @@ async def _run(*arguments: str | int) -> list[int]:
     return answer
 
 
+def readable(rate: str) -> bool:
+    """Whether a call can be counted by the rate; one that cannot is refused."""
+    try:
+        _read(rate)
+    except ValueError:
+        return False
+    return True
+
+
 def _read(rate: str) -> tuple[int, int]:
     """Calls and seconds of a rate such as "30/m" or "5/10s"."""
     read = _RATE.fullmatch(rate)

@@ -5,7 +5,7 @@ Settings, grants, agents and members are changed in /admin/, which is the operat
 
 from dataclasses import dataclass
 
-USE_OTHERS = "Use only the tools you were given."
+USE_OTHERS = "Use only tools that are offered to you."
 DO_NOT_TRY = "Do not try again."
 ASK_ANEW = "It did not run. Call the tool again if it is still needed; a human will be asked anew."
 
