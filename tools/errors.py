@@ -3,6 +3,7 @@
 ToolError
 ├── ToolValidationError   the arguments are wrong; the model may try again        validation_error
 ├── ToolExecutionError    the tool ran and failed; trying again would not help     execution_error
+│   └── ToolCallRejected  its remote is well, and rejected this call               execution_error
 ├── ToolPermissionDenied  this call may not do that; never tried again             permission_denied
 └── ToolTimeout           it took too long; may be tried again after a pause       timeout
 
@@ -35,6 +36,10 @@ class ToolExecutionError(ToolError):
     """The tool ran and failed, and running it again would fail the same way."""
 
     code = "execution_error"
+
+
+class ToolCallRejected(ToolExecutionError):
+    """The remote answered, and rejected what it was asked: this says nothing about other calls."""
 
 
 class ToolPermissionDenied(ToolError):

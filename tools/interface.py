@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from audit.canonical import sha256_hex
 from tools.errors import ToolPermissionDenied
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ class Tool:
     def spec(self) -> ToolSpec:
         """The tool's declaration without its code."""
         return ToolSpec(self.name, self.description, self.parameters, self.tier)
+
+    @property
+    def binding(self) -> str:
+        """What an approval of a call is bound to, in hexadecimal: with another one, it is another tool."""
+        return sha256_hex(self.parameters)
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         """Run the tool on arguments that already passed its schema; raises only ToolError."""

@@ -45,9 +45,8 @@ from audit.identifiers import uuid7
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolValidationError
-from tools.invocation import wakeups
+from tools.invocation import lookup, wakeups
 from tools.invocation.dispatch import request_resumption, request_takeover
-from tools.registry import registry
 from tools.schemas import schema
 from tools.schemas.arguments import parse
 
@@ -257,8 +256,8 @@ async def _edit(
     connection: Connection, request: ApprovalRequest, call: ToolCall, arguments: Any
 ) -> tuple[ApprovalRequest, list[edits.Change] | None]:
     """Bind the request to other arguments, if they are any others: its row then, and the changes, None for none."""
-    tool = registry().get(call.tool_name)
-    if tool is None or sha256_hex(tool.parameters) != request.schema_hash:
+    tool = await lookup.of_call(connection, call.tool_name)
+    if tool is None or tool.binding != request.schema_hash:
         raise InvalidArguments(f"{call.tool_name} has changed since it was asked for; it can only be denied.")
     try:
         # As strictly as a model's.

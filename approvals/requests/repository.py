@@ -20,11 +20,10 @@ from approvals import events
 from approvals.events import ApprovalEvents
 from approvals.rows import ApprovalRequest
 from audit.calls.recorder import NewCall, Place
-from audit.canonical import sha256_hex
 from tenants.scope import rows
 from tenants.scope.transactions import Connection
 from tools.gates.policy import Policy
-from tools.registry import registry
+from tools.invocation import lookup
 
 _COLUMNS = rows.columns(ApprovalRequest)
 _OPEN = f"INSERT INTO approval_requests ({_COLUMNS}) VALUES ({rows.placeholders(ApprovalRequest)})"
@@ -59,7 +58,7 @@ async def open(
     asked: list[ApprovalRequest] = []
     now = datetime.now(UTC)
     for call in calls:
-        tool = registry().get(call.tool_name)
+        tool = lookup.known(policy, call.tool_name)
         assert tool is not None and call.tier is not None
         assert call.approval_id is not None and call.params_hash is not None, "only what the gates let through is held"
         setting = policy.setting(tool)
@@ -76,7 +75,7 @@ async def open(
                 tier=call.tier,
                 why=call.decision[-1].get("log", ""),
                 context=context,
-                schema_hash=sha256_hex(tool.parameters),
+                schema_hash=tool.binding,
                 params_hash=call.params_hash,
                 approvals_needed=setting.approvals_needed,
                 created_at=now,

@@ -17,6 +17,7 @@ from gateway.rest.approvals import requests, rules
 from gateway.rest.audit import erasures, history, ledger
 from gateway.rest.chat import conversations, views
 from gateway.rest.framework import document
+from gateway.rest.services import services
 from gateway.web import chat_pages, erasure_pages, run_pages
 from tenants.login import pages as tenant_pages
 
@@ -50,6 +51,12 @@ api = [
     path("approval-rules/", rules.RuleListView.as_view()),
     path("approval-rules/dry-run/", rules.RuleDryRunView.as_view()),
     path("approval-rules/<uuid:id>/", rules.RuleDetailView.as_view()),
+    path("services/", services.ServiceListView.as_view()),
+    path("services/<str:slug>/", services.ServiceDetailView.as_view()),
+    path("services/<str:slug>/refresh/", services.ServiceRefreshView.as_view()),
+    path("services/<str:slug>/test/", services.ServiceTestView.as_view()),
+    path("services/<str:slug>/tools/<str:tool>/", services.ServiceToolView.as_view()),
+    path("services/<str:slug>/tools/<str:tool>/accept/", services.ServiceToolAcceptView.as_view()),
     path("erasures/", erasures.ErasureListView.as_view()),
     path("tenant/", erasures.TenantView.as_view()),
 ]

@@ -22,10 +22,9 @@ from gateway.runs.prompting import continuity
 from notifications import outbox
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
-from tools.invocation import idempotency, wakeups
+from tools.invocation import idempotency, lookup, wakeups
 from tools.invocation.dispatch import QueuedCall, dispatch, request_resumption, request_takeover
 from tools.invocation.execution import MAX_ATTEMPTS
-from tools.registry import registry
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +90,7 @@ async def _recover(row: dict[str, Any]) -> QueuedCall | None:
         call = await reading.lock_lost(connection, row)
         if call is None:
             return None
-        tool = registry().get(call.tool_name)
+        tool = await lookup.of_call(connection, call.tool_name)
         repeatable = call.status == "claimed" or (tool is not None and (tool.idempotent or tool.transactional))
         if repeatable and call.attempt < MAX_ATTEMPTS:
             await recorder.requeue(connection, call.id, call.fence)

@@ -16,8 +16,7 @@ from gateway.runs.errors import InvalidRequest, NoSuchAgent
 from tenants.scope.transactions import transaction
 from tools import definitions
 from tools.gates.interface import Caller, Rights
-from tools.invocation import evaluation
-from tools.registry import registry
+from tools.invocation import evaluation, lookup
 
 STYLES = {
     "openai": definitions.openai,
@@ -89,10 +88,11 @@ class ToolAccessView(_ToolsView):
     )
     async def get(self, request: Request, name: str) -> Response:
         """Gate by gate; nothing is counted."""
-        tool = registry().get(name)
-        if tool is None:
-            raise NotFound("There is no such tool.")
         found, agent = await self.rights(request)
+        tool = lookup.known(found.policy, name)
+        if tool is None:
+            why = found.policy.closed_tools.get(name)
+            raise NotFound(f"{name} cannot be called: {why}." if why else "There is no such tool.")
         caller = Caller(*self.tenant_scope, agent=agent, charge=False)
         answers = await evaluation.access(tool, found, caller)
         body = {"tool": name, "tier": found.policy.tier(tool).value, "allowed": all(answer.ok for answer in answers)}

@@ -116,7 +116,8 @@ async def _move_on(
     ready: list[uuid.UUID] = []
     while True:
         turn.calls = await step.calls(turn)
-        batch = next_batch((call.id, call.tool_name, _passed_over(call)) for call in turn.calls)
+        runnable = ((call.id, call.tool_name, _passed_over(call)) for call in turn.calls)
+        batch = next_batch(runnable, execution.known.policy if execution.known else None)
         of_batch = [call for call in turn.calls if call.id in batch]
         due = [call.id for call in of_batch if call.status == "proposed"]
         ready += await step.enqueue(due) if due else []

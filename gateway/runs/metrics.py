@@ -21,5 +21,7 @@ def ended(view: RunView, seconds: float) -> None:
     _RUN_SECONDS.observe(seconds)
     for turn in view.turns:
         for call in turn.calls:
-            tool = call.tool_name if registry().get(call.tool_name) else "unknown"
+            # Services' tools are as many as tenants want; without a tier there was no such tool.
+            named = registry().get(call.tool_name) is not None
+            tool = call.tool_name if named else "service" if call.tier else "unknown"
             _CALLS.labels(tool, call.error_code or call.status).inc()

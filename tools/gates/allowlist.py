@@ -17,17 +17,26 @@ class Allowlist(Gate):
 
     def check(self, candidate: Candidate, context: GateContext) -> GateResult:
         """By name alone; whose call it is and what it asks for comes later."""
-        words = _refusal(ascii(candidate.name[:80]), candidate.tool, context.policy, context.caller.agent)
+        words = _closed(candidate, context.policy) or _refusal(
+            ascii(candidate.name[:80]), candidate.tool, context.policy, context.caller.agent
+        )
         if words is None:
             return self.passes()
         return self.refuses(model=words.to_model(USE_OTHERS), user=words.to_user(), log=words.log)
+
+
+def _closed(candidate: Candidate, policy: Policy) -> Words | None:
+    """Why a service's tool cannot be called at the moment, if it is one that cannot."""
+    why = policy.closed_tools.get(candidate.name) if candidate.tool is None else None
+    who = "An owner of the tenant can change that (/api/v1/services/)."
+    return None if why is None else Words(f"{candidate.name} cannot be called: {why}.", who, why)
 
 
 def _refusal(name: str, tool: Tool | None, policy: Policy, agent: str) -> Words | None:
     """Why the tool may not be called at all; None when it may. `name` is quoted as it can be shown."""
     if tool is None:
         return Words(f"There is no tool {name} here.", "", "unknown tool")
-    if policy.operator_tools is not None and tool.name not in policy.operator_tools:
+    if not policy.operator_lists(tool):
         return Words(
             f"{name} is not among the tools that the operator of this Toolgate allows.",
             "Only the operator can allow it (TOOLGATE_ALLOWED_TOOLS).",
@@ -39,7 +48,7 @@ def _refusal(name: str, tool: Tool | None, policy: Policy, agent: str) -> Words 
             "The operator can switch it on (tool settings in /admin/).",
             "switched off by the tenant",
         )
-    if policy.agent_tools is not None and tool.name not in policy.agent_tools:
+    if not policy.agent_lists(tool):
         return Words(
             f"{name} is not among the tools of the {agent_named(agent)}.",
             "The operator can add it to the agent (agents in /admin/), or another agent can be chosen.",

@@ -21,7 +21,7 @@ class Binding(Gate):
         tool, approval = candidate.known_tool, context.approval
         if approval is None or (tool.name, context.caller.user_id) != (approval.tool_name, approval.user_id):
             return self._unbound("What was approved is another call.")
-        if sha256_hex(tool.parameters) != approval.schema_hash:
+        if tool.binding != approval.schema_hash:
             return self._unbound(f"The parameters of {tool.name} have changed since the call was approved.")
         if sha256_hex(candidate.arguments) != approval.params_hash:
             return self._unbound("The arguments are not those that were approved.")

@@ -1,6 +1,7 @@
 """What a tenant's settings, grants and agent say about tools, loaded once a turn in one query."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -34,7 +35,11 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One member's rights at one moment, under one agent. `agent_tools` None: every tool; `agent_ceiling` None: any."""
+    """One member's rights at one moment, under one agent. `agent_tools` None: every tool; `agent_ceiling` None: any.
+
+    `service_tools` are those of the tenant's services by name, and `closed_tools` says of others why they cannot be
+    called at the moment.
+    """
 
     role: str | None
     ceiling: Tier
@@ -43,6 +48,8 @@ class Policy:
     settings: dict[str, Setting]
     grants: tuple[tuple[str, str], ...]
     operator_tools: frozenset[str] | None
+    service_tools: Mapping[str, Tool] = field(default_factory=dict)
+    closed_tools: Mapping[str, str] = field(default_factory=dict)
 
     def setting(self, tool: Tool) -> Setting:
         """What the tenant says about the tool."""
@@ -58,8 +65,22 @@ class Policy:
         return max([tool.tier, *(Tier(tier) for tier in raised if tier)], key=lambda tier: tier.rank)
 
     def granted(self, tool: Tool, effect: str) -> bool:
-        """Whether a grant of that effect names the tool, or all tools."""
-        return (tool.name, effect) in self.grants or ("*", effect) in self.grants
+        """Whether a grant of that effect names the tool, its service, or all tools."""
+        return any((name, effect) in self.grants for name in (*names_of(tool), "*"))
+
+    def operator_lists(self, tool: Tool) -> bool:
+        """Whether the operator lets the tool be called."""
+        return self.operator_tools is None or not self.operator_tools.isdisjoint(names_of(tool))
+
+    def agent_lists(self, tool: Tool) -> bool:
+        """Whether the tool is among the agent's."""
+        return self.agent_tools is None or not self.agent_tools.isdisjoint(names_of(tool))
+
+
+def names_of(tool: Tool) -> tuple[str, ...]:
+    """What a list of tools may call it: its name, and `service.*` for all tools of its service."""
+    service, dot, _ = tool.name.partition(".")
+    return (tool.name, f"{service}.*") if dot else (tool.name,)
 
 
 def from_row(row: dict[str, Any] | None, agent_tools: Any, agent_ceiling: str = "") -> Policy:

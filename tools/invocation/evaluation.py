@@ -16,7 +16,7 @@ from tools.gates import order
 from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion, Rights
 from tools.gates.policy import Policy
 from tools.interface import Tool
-from tools.registry import registry
+from tools.invocation import lookup
 from tools.schemas import arguments
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ async def _evaluate(
     gates: Iterable[Gate],
     new_id: Callable[[], uuid.UUID],
 ) -> NewCall:
-    tool = registry().get(suggestion.name)
+    tool = lookup.known(context.policy, suggestion.name)
     value: Any = None
     problem: ToolValidationError | None = None
     raw: str | None = None
@@ -108,7 +108,7 @@ async def again(
     name: str, arguments: Any, rights: Rights, caller: Caller, approval: Approval
 ) -> tuple[list[GateResult], Failure | None]:
     """The gates' answers about a call that was approved and is about to go on, and its refusal, if any."""
-    candidate = Candidate(name, registry().get(name), arguments, retries_left=VALIDATION_RETRIES)
+    candidate = Candidate(name, lookup.known(rights.policy, name), arguments, retries_left=VALIDATION_RETRIES)
     context = GateContext(rights.policy, caller, rights.rules, approval)
     return await _pass(candidate, context, order.resumed_call())
 
@@ -140,7 +140,7 @@ def offered(policy: Policy) -> list[Tool]:
     """The tools that a model is offered: those whose call this user would not be refused as such."""
     context = GateContext(policy, Caller(None, None, charge=False))
     gates = order.gates(Occasion.LISTED)
-    return [tool for tool in registry().all() if all(_listed(gate, tool, context) for gate in gates)]
+    return [tool for tool in lookup.everything(policy) if all(_listed(gate, tool, context) for gate in gates)]
 
 
 def _listed(gate: Gate, tool: Tool, context: GateContext) -> bool:

@@ -25,9 +25,9 @@ from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, sha256_hex
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tools.errors import ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
+from tools.errors import ToolCallRejected, ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tool, ToolContext, ToolResult
-from tools.invocation import wakeups
+from tools.invocation import lookup, wakeups
 from tools.invocation.circuit import OPEN_SECONDS, circuits
 from tools.invocation.leases import leases
 from tools.network import redis
@@ -52,31 +52,33 @@ async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) 
     """Run a queued call to its end, whatever its tool does; without effect when somebody else has it."""
     scope = TenantScope(tenant_id, user_id)
     deadline: float | None = None
-    while (call := await _claim(scope, call_id)) is not None:
+    while (claimed := await _claim(scope, call_id)) is not None:
+        call, tool = claimed
         with leases.held(call_id, call.fence):
             deadline = deadline or time.monotonic() + call.time_limit_ms / 1000
-            again = await _attempt(scope, call, deadline)
+            again = await _attempt(scope, call, tool, deadline)
         if not again:
             await wakeups.publish(call.wake_up_id)
             return
         await asyncio.sleep(BACK_OFF * 2 ** (call.attempt - 1) * random.uniform(0.5, 1))
 
 
-async def _claim(scope: TenantScope, call_id: uuid.UUID) -> ToolCall | None:
+async def _claim(scope: TenantScope, call_id: uuid.UUID) -> tuple[ToolCall, Tool | None] | None:
     async with transaction(scope) as connection:
         call = await recorder.claim(connection, call_id, settings.RUN_LEASE_SECONDS)
         if call is not None:
-            tool = registry().get(call.tool_name)
+            tool = await lookup.of_call(connection, call.tool_name)
             if tool is not None and not tool.transactional:
                 call = await recorder.start(connection, call)
-    if call is not None and tool is not None and not tool.transactional:
+    if call is None:
+        return None
+    if tool is not None and not tool.transactional:
         await wakeups.publish(call.wake_up_id)
-    return call
+    return call, tool
 
 
-async def _attempt(scope: TenantScope, call: ToolCall, deadline: float) -> bool:
+async def _attempt(scope: TenantScope, call: ToolCall, tool: Tool | None, deadline: float) -> bool:
     """One attempt, settled; True when the call went back to the queue to be tried again."""
-    tool = registry().get(call.tool_name)
     if tool is None:
         gone = Failure("unavailable", f"The tool {call.tool_name} is not installed any more; tell the operator.")
         await _settle(scope, call, Outcome(failure=gone, display=gone.message))
@@ -103,7 +105,7 @@ async def _attempt(scope: TenantScope, call: ToolCall, deadline: float) -> bool:
     except ToolError as raised:
         error = registry().settings(tool.name).cleaned(raised)
         # What is wrong with the call itself says nothing about the tool.
-        if not isinstance(error, ToolValidationError | ToolPermissionDenied):
+        if not isinstance(error, ToolValidationError | ToolPermissionDenied | ToolCallRejected):
             circuits.failed(*guarded)
         if _worth_trying_again(tool, error, call, deadline):
             async with transaction(scope) as connection:

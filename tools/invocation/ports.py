@@ -1,6 +1,7 @@
 """What invocation needs of the packages above it, which import this one: they hand it in when their apps are ready.
 
-`approvals` knows rules, and asks humans; `gateway` wakes who waits for a call. Nothing is called without them.
+`approvals` knows rules, and asks humans; `gateway` wakes who waits for a call; `services` knows tenants' own tools.
+Nothing is called without them.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
+from tools.interface import Tool
 
 
 class UnitOfWork(Protocol):
@@ -59,23 +61,40 @@ class Approvals(Protocol):
         ...
 
 
+class Services(Protocol):
+    """What `services` knows of a tenant's own tools."""
+
+    async def tool(self, connection: Connection, name: str) -> Tool | None:
+        """The tool of a service by its full name, ready to be executed; None when the tenant has no such tool."""
+        ...
+
+
 # An event that is set whenever the call of this id may have changed.
 Watch = Callable[[uuid.UUID], AbstractContextManager[asyncio.Event]]
 
 _approvals: Approvals | None = None
 _watch: Watch | None = None
+_services: Services | None = None
 
 
-def connect(*, approvals: Approvals | None = None, watch: Watch | None = None) -> None:
+def connect(
+    *, approvals: Approvals | None = None, watch: Watch | None = None, services: Services | None = None
+) -> None:
     """Hand in what a package above offers."""
-    global _approvals, _watch
-    _approvals, _watch = approvals or _approvals, watch or _watch
+    global _approvals, _watch, _services
+    _approvals, _watch, _services = approvals or _approvals, watch or _watch, services or _services
 
 
 def approvals() -> Approvals:
     """What was handed in."""
     assert _approvals is not None, "approvals.apps hands this in when Django is set up"
     return _approvals
+
+
+def services() -> Services:
+    """What was handed in."""
+    assert _services is not None, "services.apps hands this in when Django is set up"
+    return _services
 
 
 def watch(call_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:

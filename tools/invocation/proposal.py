@@ -75,7 +75,8 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
             gates=proposal.gates(),
             new_id=proposal.new_id,
         )
-        queued = frozenset(next_batch((call.id, call.tool_name, _ended_or_held(call)) for call in evaluated))
+        runnable = ((call.id, call.tool_name, _ended_or_held(call)) for call in evaluated)
+        queued = frozenset(next_batch(runnable, rights.policy))
         held = [call for call in evaluated if call.approval_id]
         asked: Any = None
         try:

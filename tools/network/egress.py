@@ -3,6 +3,7 @@
 EgressFailed
 ├── EgressRefused   the URL, or where its name leads, is not allowed
 └── Unanswered      it could not be reached, or did not answer in time
+    └── TooSlow     it did not answer in time
 
 A name is looked up once, and the connection goes to the addresses that were checked: a name that leads elsewhere a
 moment later leads nowhere. The operator's own URLs (providers, search engines) do not come this way.
@@ -50,12 +51,17 @@ class Unanswered(EgressFailed):
     """The request was made, or tried to be."""
 
 
+class TooSlow(Unanswered):
+    """The time was over before the answer was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `body` is its beginning."""
+    """What came back; `body` is its beginning, and `encoding` what it was packed with, if it was."""
 
     status: int
     body: bytes
+    encoding: str = ""
 
 
 async def request(
@@ -86,9 +92,11 @@ async def request(
             ) as session,
             session.request(method, checked, data=data, headers=headers, allow_redirects=False) as response,
         ):
-            return Answer(response.status, await _beginning(response, most))
+            packed = response.headers.get("Content-Encoding", "").strip().lower()
+            body = await _beginning(response, most)
+            return Answer(response.status, body, "" if packed == "identity" else packed[:100])
     except TimeoutError:
-        raise Unanswered("It did not answer in time.") from None
+        raise TooSlow("It did not answer in time.") from None
     except (aiohttp.ClientError, OSError, ValueError):
         raise Unanswered("It could not be reached, or cut its answer off.") from None
 

@@ -1,0 +1,1 @@
+"""Services over REST: `/api/v1/services/`, for owners."""

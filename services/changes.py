@@ -1,0 +1,236 @@
+"""What owners do with services; each is one transaction in the scope of the caller, who has opened it.
+
+A document has been fetched, and read, before: nothing here asks a network.
+"""
+
+import math
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+
+from services import credentials, snapshots
+from services.credentials import Credential
+from services.errors import InvalidService, NoSuchService, NotBuilt, OtherDefinition, SlugTaken
+from services.models import Service, ServiceTool
+from services.offers import definition
+from services.offers.descriptor import Offer
+from tools.interface import Tier
+from tools.network import egress
+from tools.network.egress import EgressRefused
+from tools.registry import MAX_TIMEOUT
+
+LABELS = ("reads_private", "reads_untrusted", "leaves_tenant")
+MAX_SERVICES = 2000
+DEFAULT_TIMEOUT = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a snapshot comes from: a document, as `text`, and the address that it was fetched from, if it was."""
+
+    kind: str
+    text: str
+    url: str = ""
+    operations: list[str] = field(default_factory=list)
+
+    def offer(self, slug: str) -> Offer:
+        """What it offers; raises InvalidService."""
+        at = "openapi" if self.kind == "openapi" else "descriptor"
+        return snapshots.read(self.kind, slug, snapshots.parsed(self.text, at), self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class NewService:
+    """A service that somebody wants to add; everything but the offer is checked."""
+
+    slug: str
+    kind: str
+    url: str
+    timeout: float
+    credential: Credential
+
+    @classmethod
+    def read(cls, given: dict[str, Any]) -> "NewService":
+        """Out of a request's body; raises InvalidService."""
+        kind = given.get("kind")
+        if kind == "mcp":
+            raise NotBuilt("Services of the kind mcp are not supported yet; there are http and openapi.", "kind")
+        if kind not in ("http", "openapi"):
+            raise InvalidService("kind must be http, openapi or mcp.", "kind")
+        return cls(
+            slug=definition.check_slug(given.get("slug")),
+            kind=kind,
+            url=address(given.get("url"), "url"),
+            timeout=seconds(given.get("timeout", DEFAULT_TIMEOUT)),
+            credential=credentials.read(given.get("credential")),
+        )
+
+
+def address(given: Any, at: str) -> str:
+    """The address of a service, without the slash at its end; raises InvalidService."""
+    try:
+        checked = egress.check(given if isinstance(given, str) else "")
+    except EgressRefused as refused:
+        words = f"{refused} The operator can allow private addresses (TOOLGATE_EGRESS_ALLOW)."
+        raise InvalidService(words, at) from None
+    if checked.query_string or checked.fragment or "?" in given or "#" in given:
+        raise InvalidService("The address of a service has no ? and no #: what follows them is its tools' to say.", at)
+    return str(given).rstrip("/")
+
+
+def seconds(given: Any) -> float:
+    """The time limit of a service's calls; raises InvalidService."""
+    number = not isinstance(given, bool) and isinstance(given, int | float) and math.isfinite(given)
+    if not number or not 0 < given <= MAX_TIMEOUT:
+        raise InvalidService(f"timeout must be more than 0 and at most {MAX_TIMEOUT:g} seconds.", "timeout")
+    return float(given)
+
+
+def add(tenant_id: uuid.UUID, wanted: NewService, source: Source) -> Service:
+    """Add a service with its tools, none of them enabled; raises InvalidService and SlugTaken."""
+    offer = source.offer(wanted.slug)
+    if Service.objects.filter(tenant_id=tenant_id).count() >= MAX_SERVICES:
+        raise InvalidService(f"A tenant can have {MAX_SERVICES:,} services, and has them. Remove one first.")
+    credential = wanted.credential
+    try:
+        with transaction.atomic():
+            service = Service.objects.create(
+                tenant_id=tenant_id,
+                slug=wanted.slug,
+                kind=wanted.kind,
+                url=wanted.url,
+                timeout=wanted.timeout,
+                identity=credential.identity,
+                header=credential.header,
+                secret=credential.secret,
+                source=source.text,
+                source_url=source.url,
+                operations=source.operations,
+            )
+    except IntegrityError:
+        raise SlugTaken(wanted.slug) from None
+    _take(service, offer)
+    return found(wanted.slug)
+
+
+def change(slug: str, given: dict[str, Any]) -> Service:
+    """Change what is named of `url`, `timeout`, `credential` and `enabled`; raises InvalidService, NoSuchService."""
+    service = found(slug, lock=True)
+    for name, value in given.items():
+        if name == "url":
+            service.url = address(value, "url")
+        elif name == "timeout":
+            service.timeout = seconds(value)
+        elif name == "credential":
+            credential = credentials.read(value)
+            service.identity, service.header = credential.identity, credential.header
+            service.secret = credential.secret
+        elif name == "enabled":
+            service.enabled = _boolean(value, "enabled")
+        else:
+            raise InvalidService(f"{name:.80} is not known here, or cannot be changed.", name[:80])
+    service.updated_at = Now()
+    service.save()
+    return found(slug)
+
+
+def refresh(slug: str, source: Source) -> Service:
+    """Take a new snapshot: whatever changed is closed until it is accepted. Raises InvalidService, NoSuchService."""
+    service = found(slug, lock=True)
+    _take(service, source.offer(slug))
+    Service.objects.filter(pk=service.pk).update(
+        source=source.text, source_url=source.url, operations=source.operations
+    )
+    return found(slug)
+
+
+def remove(slug: str) -> None:
+    """Remove a service and its tools; the record of their calls stays. Raises NoSuchService."""
+    found(slug, lock=True).delete()
+
+
+def change_tool(slug: str, name: str, given: dict[str, Any]) -> ServiceTool:
+    """Change what a tenant says of a tool; raises InvalidService, NoSuchService."""
+    tool = found_tool(slug, name, lock=True)
+    for key, value in given.items():
+        if key in ("enabled", "idempotent", "parallel_safe"):
+            setattr(tool, key, _boolean(value, key))
+        elif key == "tier":
+            if value not in list(Tier):
+                raise InvalidService(f"tier must be one of {', '.join(Tier)}.", "tier")
+            tool.tier = value
+        elif key == "labels":
+            if not isinstance(value, dict):
+                raise InvalidService("labels must be an object.", "labels")
+            for label, yes in value.items():
+                if label not in LABELS:
+                    raise InvalidService(f"There is no label {label:.80}; there are {', '.join(LABELS)}.", "labels")
+                setattr(tool, label, _boolean(yes, f"labels.{label}"))
+        else:
+            raise InvalidService(f"{key:.80} is not known here, or cannot be changed.", key[:80])
+    tool.updated_at = Now()
+    tool.save()
+    return found_tool(slug, name)
+
+
+def accept(slug: str, name: str, given: dict[str, Any]) -> ServiceTool | None:
+    """Accept a tool as it is now, by the hash that was read; None when it was gone, and is removed.
+
+    Raises InvalidService, NoSuchService, OtherDefinition.
+    """
+    read = given.get("hash")
+    if set(given) != {"hash"} or not isinstance(read, str):
+        raise InvalidService("The body must have the hash of what is accepted, and nothing else.", "hash")
+    tool = found_tool(slug, name, lock=True)
+    if read != (tool.hash or tool.accepted_hash):
+        raise OtherDefinition(tool.hash or tool.accepted_hash)
+    gone = not tool.hash
+    snapshots.accept(tool)
+    return None if gone else found_tool(slug, name)
+
+
+def found(slug: str, *, lock: bool = False) -> Service:
+    """The tenant's service; raises NoSuchService."""
+    services = Service.objects.select_for_update() if lock else Service.objects.all()
+    service = services.filter(slug=slug).first() if "\x00" not in slug else None
+    if service is None:
+        raise NoSuchService
+    return service
+
+
+def found_tool(slug: str, name: str, *, lock: bool = False) -> ServiceTool:
+    """A tool of the tenant's service, by its own or its full name; raises NoSuchService."""
+    service = found(slug, lock=lock)
+    tools = ServiceTool.objects.select_for_update() if lock else ServiceTool.objects.all()
+    own = name.removeprefix(f"{slug}.")
+    tool = tools.filter(service=service, name=own).first() if "\x00" not in name else None
+    if tool is None:
+        raise NoSuchService("tool")
+    return tool
+
+
+def text_of(document: Any, field: str) -> str:
+    """A document that came in a body, as it is kept; raises InvalidService."""
+    if not isinstance(document, dict):
+        raise InvalidService(f"{field} must be a document, which is an object, or its address.", field)
+    return orjson.dumps(document).decode()
+
+
+def _take(service: Service, offer: Offer) -> None:
+    try:
+        with transaction.atomic():
+            snapshots.take(service, offer)
+    except IntegrityError:
+        # Somebody else has added a tool of the same alias in this moment.
+        words = "Another service was added at the same time, whose tools have the same names towards providers."
+        raise InvalidService(words, "slug") from None
+
+
+def _boolean(value: Any, at: str) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidService(f"{at} must be true or false.", at)
+    return value

@@ -1,0 +1,108 @@
+"""What a service answered, as a tool's output: bounded, storable, and without the credential."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from services.credentials import hidden
+from tools.errors import ToolCallRejected, ToolError, ToolExecutionError
+from tools.network.egress import Answer
+from tools.schemas.arguments import MAX_INTEGER
+
+# What is read of an answer, and kept.
+MAX_BYTES = 1024 * 1024
+# Deeper JSON is passed on as text.
+MAX_DEPTH = 64
+# Of a refusal in a service's own words.
+_QUOTED = 600
+_CONTROL = re.compile("[\x00\ud800-\udfff]")
+# Answers that say nothing about the call itself: the credential, the rate limit, the time.
+_OF_THE_SERVICE = frozenset({401, 403, 407, 408, 425, 429})
+
+
+def output(name: str, answer: Answer, headers: Mapping[str, str]) -> Any:
+    """The JSON value or the text that came back; `headers` hold the credential that it was asked with.
+
+    Raises ToolExecutionError and ToolCallRejected, without the credential in their words.
+    """
+    if answer.encoding:
+        raise ToolExecutionError(f"{name} answered in a packed form that was not asked for, which is not unpacked.")
+    text = hidden(answer.body.decode("utf-8", "replace"), headers)
+    if not 200 <= answer.status < 300:
+        raise _refusal(name, answer.status, text)
+    if len(answer.body) > MAX_BYTES:
+        # No more JSON: the recorder keeps the beginning, and says that it is cut.
+        return _storable(text)
+    if not text.strip():
+        return {"status": answer.status}
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return _storable(text)
+    if _depth(value) > MAX_DEPTH:
+        return _storable(text)
+    return _cleaned(value, headers)
+
+
+def _refusal(name: str, status: int, text: str) -> ToolError:
+    said = _storable(" ".join(text.split())[:_QUOTED])
+    words = f" It said: {said}" if said else ""
+    if status in (401, 403, 407):
+        return ToolExecutionError(
+            f"{name} refused the service's credential, or what that may do (HTTP {status}); an owner can change it."
+            f"{words}"
+        )
+    if 300 <= status < 400:
+        return ToolExecutionError(f"{name} answered with a redirect (HTTP {status}), which is not followed.")
+    if status == 429:
+        return ToolExecutionError(f"{name} has no requests left for now (HTTP 429).{words}")
+    if 400 <= status < 500 and status not in _OF_THE_SERVICE:
+        return ToolCallRejected(f"{name} rejected the call (HTTP {status}).{words}")
+    return ToolExecutionError(f"{name} failed (HTTP {status}).{words}")
+
+
+def _storable(text: str) -> str:
+    return _CONTROL.sub("\ufffd", text)
+
+
+def _integer(text: str) -> int | str:
+    """A number that JSON cannot carry exactly, such as a long id, is its digits."""
+    if len(text) > 20 or abs(int(text)) > MAX_INTEGER:
+        return text
+    return int(text)
+
+
+def _float(text: str) -> float | str:
+    return number if math.isfinite(number := float(text)) else text
+
+
+def _constant(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, strict=False)
+
+
+def _depth(value: Any) -> int:
+    deepest, waiting = 0, [(value, 1)]
+    while waiting:
+        each, level = waiting.pop()
+        if isinstance(each, dict | list):
+            deepest = max(deepest, level)
+            if deepest > MAX_DEPTH:
+                break
+            waiting += [(member, level + 1) for member in (each.values() if isinstance(each, dict) else each)]
+    return deepest
+
+
+def _cleaned(value: Any, headers: Mapping[str, str]) -> Any:
+    """The value with every text storable and, unescaped by now, once more without the credential."""
+    if isinstance(value, str):
+        return hidden(_storable(value), headers)
+    if isinstance(value, list):
+        return [_cleaned(each, headers) for each in value]
+    if isinstance(value, dict):
+        return {hidden(_storable(name), headers): _cleaned(each, headers) for name, each in value.items()}
+    return value
