@@ -2,14 +2,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.services.api import Api, serving
+from tests.services.api import OUTSIDE, Api, serving
 from tests.stack import Stack
 
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     """A Toolgate that may call the APIs of these tests."""
-    with Stack(TOOLGATE_EGRESS_ALLOW="127.0.0.1") as running:
+    with Stack(TOOLGATE_EGRESS_ALLOW=OUTSIDE) as running:
         yield running
 
 

@@ -4,9 +4,11 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from tests.database import rows
 from tests.people import Cast
-from tests.services.api import TOKEN, Api, Owner, as_json, call
+from tests.services.api import TOKEN, TRADING, Api, Owner, approve, as_json, call, polled, serving
 from tests.stack import Stack
 
 ORDER = "/api/v1/orders/"

@@ -66,7 +66,7 @@ class Answer:
 
 async def request(
     method: str,
-    url: str,
+    url: str | URL,
     *,
     data: bytes | None = None,
     headers: Mapping[str, str] | None = None,
@@ -76,7 +76,7 @@ async def request(
 ) -> Answer:
     """The answer to one request, with at most `most` bytes of its body (none are waited for with 0), as it was packed.
 
-    A redirect is an answer like any other. Raises EgressFailed.
+    A redirect is an answer like any other. A URL that is no text is sent encoded as it is. Raises EgressFailed.
     """
     checked = check(url)
     timeout = aiohttp.ClientTimeout(total=seconds, connect=connect_seconds)
