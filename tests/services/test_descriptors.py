@@ -50,9 +50,8 @@ def test_a_descriptor_of_version_2_is_read() -> None:
     assert offer.description == "A trading desk: market context and orders."
     assert offer.feeds == [{"name": "market-context", "path": "/api/v1/market_context/{claw_id}", "ttl": 30}]
     [context, trade, _] = offer.tools
-    assert context.http == {
-        "method": "GET", "path": "/api/v1/market_context/{claw_id}", "body": "none", "places": {}, "identity": ["claw_id"]
-    }  # fmt: skip
+    path = "/api/v1/market_context/{claw_id}"
+    assert context.http == {"method": "GET", "path": path, "body": "none", "places": {}, "identity": ["claw_id"]}
     assert trade.http is not None and (trade.http["body"], trade.http["identity"]) == ("json", [])
     assert trade.parameters["additionalProperties"] is False
 

@@ -131,8 +131,10 @@ def test_what_a_tenant_says_of_a_tool_is_checked(stack: Stack, tenant: Cast, url
     owner = Owner(stack, tenant.olga)
     owner.add(url, on=False)
     said = owner.say(
-        "desk", "get_order", enabled=True, tier="read_only", idempotent=True, parallel_safe=True, labels={"reads_private": False}
-    )  # fmt: skip
+        *("desk", "get_order"),
+        **{"enabled": True, "tier": "read_only", "idempotent": True, "parallel_safe": True},
+        labels={"reads_private": False},
+    )
     assert (said["enabled"], said["tier"], said["idempotent"], said["parallel_safe"]) == (True, "read_only", True, True)
     assert said["labels"] == {"reads_private": False, "reads_untrusted": True, "leaves_tenant": True}
     for body in (
@@ -157,7 +159,7 @@ def test_a_test_says_whether_the_service_answers(stack: Stack, tenant: Cast, api
         found = owner.ask("POST", "desk/test/").json()
         assert (found["ok"], found["status"]) == (ok, status)
     assert {asked.headers["authorization"] for asked in api.asked} == {f"Bearer {TOKEN}"}
-    owner.ask("PATCH", "desk/", {"url": "http://127.0.0.1:9"})
+    owner.ask("PATCH", "desk/", {"url": "http://127.0.0.2:9"})
     found = owner.ask("POST", "desk/test/").json()
     assert (found["ok"], found["status"], found["detail"]) == (
         False,
@@ -224,7 +226,7 @@ def test_a_definition_that_comes_back_needs_no_acceptance(stack: Stack, tenant: 
     owner.ask("POST", "desk/refresh/", {"descriptor": changed_trading()})
     assert owner.tool("get_order")["drift"] is not None
     owner.ask("PATCH", "desk/", {"descriptor": TRADING})
-    assert [tool for tool in owner.get()["tools"]] == before
+    assert owner.get()["tools"] == before
 
 
 def test_a_refresh_that_fails_leaves_the_snapshot(stack: Stack, tenant: Cast, api: Api, url: str) -> None:
