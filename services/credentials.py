@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from services.errors import InvalidService, NotBuilt
+from services.offers.headers import OWN_HEADERS
 from tenants.people.encryption import decrypt, encrypt
 
 MAX_SECRET = 8192
@@ -13,11 +14,6 @@ MAX_SECRET = 8192
 _LEAST_HIDDEN = 4
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VISIBLE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-# What the connection itself needs.
-OWN_HEADERS = frozenset({
-    *("host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "upgrade", "te"),
-    *("trailer", "expect", "keep-alive", "proxy-connection", "accept-encoding"),
-})  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

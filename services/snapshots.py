@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from services.errors import InvalidService
 from services.models import Service, ServiceTool
-from services.offers import definition, descriptor
+from services.offers import definition, descriptor, openapi
 from services.offers.definition import Definition
 from services.offers.descriptor import Offer
 from tools.registry import registry
@@ -21,7 +21,7 @@ from tools.registry import registry
 
 def read(kind: str, slug: str, document: Any, operations: list[str]) -> Offer:
     """The offer that a descriptor or a document makes; raises InvalidService."""
-    return descriptor.read(slug, document)
+    return openapi.read(slug, document, operations) if kind == "openapi" else descriptor.read(slug, document)
 
 
 def parsed(text: str, field: str) -> Any:
@@ -29,7 +29,9 @@ def parsed(text: str, field: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidService("The address answered something that is not JSON.", field) from None
+        raise InvalidService(
+            "The address answered something that is not JSON. (YAML has to be made JSON first.)", field
+        ) from None
 
 
 def take(service: Service, offer: Offer) -> None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from services.credentials import OWN_HEADERS
+from services.offers.headers import REFUSED_HEADERS
 from services.offers.placing import PLACEHOLDER, Http
 from tools.errors import ToolValidationError
 
 _DOTS = re.compile(r"(^|[/\\])\.{1,2}($|[/\\])")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,2000}")
-# Never from a model: who calls, and how the connection is made.
-REFUSED_HEADERS = OWN_HEADERS | {"authorization", "proxy-authorization", "cookie", "forwarded", "x-forwarded-for"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,15 +74,8 @@ def _tool(slug: str, given: Any, at: str) -> Definition:
         name=name,
         given={field: given[field] for field in definition.FIELDS if given.get(field) is not None},
         parameters=definition.shown_schema(schema, f"{at}.inputSchema", placing.IDENTITY),
-        http=http.as_json() | {"identity": _identity(http, schema)},
+        http=http.as_json() | {"identity": placing.identity(http, schema)},
     )
-
-
-def _identity(http: placing.Http, schema: dict[str, Any]) -> list[str]:
-    """The identity that the tool is called with: whatever of it its path or its schema names."""
-    properties = schema.get("properties")
-    named = {*http.in_path, *http.places, *(properties if isinstance(properties, dict) else ())}
-    return sorted(named & placing.IDENTITY)
 
 
 def _feeds(given: list[Any], at: str) -> list[dict[str, Any]]:

@@ -88,3 +88,10 @@ def check_placeholders(http: Http, at: str, schema: dict[str, Any]) -> None:
     for name in [*http.in_path, *http.places]:
         if name not in known | IDENTITY:
             raise InvalidService(f"{at} names {name:.80}, which is not among the tool's parameters.", at)
+
+
+def identity(http: Http, schema: dict[str, Any]) -> list[str]:
+    """The identity that the tool is called with: whatever of it its path, its places or its schema names."""
+    properties = schema.get("properties")
+    named = {*http.in_path, *http.places, *(properties if isinstance(properties, dict) else ())}
+    return sorted(named & IDENTITY)

@@ -1,6 +1,7 @@
 """References within a schema, put in place within bounds: no model is asked to follow one."""
 
 from typing import Any
+from urllib.parse import unquote
 
 from services.errors import InvalidService
 
@@ -59,7 +60,7 @@ class _Inlining:
         if isinstance(pointer := value.get("$ref"), str):
             if pointer in within:
                 raise self._refused(f"has a reference that comes back to itself: {pointer:.200}")
-            target = self.of(self._named(pointer), level, (*within, pointer))
+            target = self.of(named(self._root, pointer, self._at), level, (*within, pointer))
             beside = {name: each for name, each in value.items() if name != "$ref"}
             if not beside:
                 return target
@@ -69,19 +70,21 @@ class _Inlining:
         self._bytes -= sum(map(len, kept))
         return {name: self.of(each, level + 1, within) for name, each in kept.items()}
 
-    def _named(self, pointer: str) -> Any:
-        if pointer != "#" and not pointer.startswith("#/"):
-            raise self._refused(f"has a $ref that is not local: {pointer:.200}. Only #/… is followed")
-        found: Any = self._root
-        for part in pointer.split("/")[1:]:
-            name = part.replace("%7B", "{").replace("%7D", "}").replace("~1", "/").replace("~0", "~")
-            try:
-                found = found[int(name)] if isinstance(found, list) else found[name]
-            except (KeyError, IndexError, ValueError, TypeError):
-                raise self._refused(f"has a $ref that names nothing: {pointer:.200}") from None
-        if not isinstance(found, dict | bool):
-            raise self._refused(f"has a $ref that does not name a schema: {pointer:.200}")
-        return found
-
     def _refused(self, why: str) -> InvalidService:
         return InvalidService(f"{self._at} {why}.", self._at)
+
+
+def named(root: dict[str, Any], pointer: Any, at: str) -> Any:
+    """What a local reference names, a schema or another object; raises InvalidService."""
+    if not isinstance(pointer, str) or (pointer != "#" and not pointer.startswith("#/")):
+        raise InvalidService(f"{at} has a $ref that is not local: {pointer!s:.200}. Only #/… is followed.", at)
+    found: Any = root
+    for part in unquote(pointer).split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        try:
+            found = found[int(name)] if isinstance(found, list) else found[name]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise InvalidService(f"{at} has a $ref that names nothing: {pointer:.200}.", at) from None
+    if not isinstance(found, dict | bool):
+        raise InvalidService(f"{at} has a $ref that does not name a schema: {pointer:.200}.", at)
+    return found

@@ -132,7 +132,10 @@ def test_what_a_tenant_says_of_a_tool_is_checked(stack: Stack, tenant: Cast, url
     owner.add(url, on=False)
     said = owner.say(
         *("desk", "get_order"),
-        **{"enabled": True, "tier": "read_only", "idempotent": True, "parallel_safe": True},
+        enabled=True,
+        tier="read_only",
+        idempotent=True,
+        parallel_safe=True,
         labels={"reads_private": False},
     )
     assert (said["enabled"], said["tier"], said["idempotent"], said["parallel_safe"]) == (True, "read_only", True, True)

@@ -1,0 +1,5 @@
+"""OpenAPI 3.0 and 3.1 documents as offers: `document` finds the chosen operations, `operation` makes each a tool."""
+
+from services.offers.openapi.document import read
+
+__all__ = ["read"]
