@@ -142,6 +142,12 @@ class ApprovalRule(models.Model):
     condition = JSONField(
         null=True, blank=True, help_text="A JSON Schema that the arguments must satisfy; empty: any arguments."
     )
+    binding = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of a service's tool, what its definition was when the rule was made.",
+    )
     uses_left = models.IntegerField(null=True, blank=True, help_text="Calls that it may still approve; empty: any.")
     expires_at = models.DateTimeField(null=True, blank=True)
     enabled = models.BooleanField(default=True)

@@ -40,7 +40,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
-_NAME = re.compile(r"(?:gateway|approvals|notifications|tools|audit|tenants|tests)(?:\.\w+)+")
+_NAME = re.compile(r"(?:gateway|approvals|notifications|services|tools|audit|tenants|tests)(?:\.\w+)+")
 _FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
 # What a running Toolgate writes, and what only an example makes.
 _NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")
@@ -195,7 +195,8 @@ def test_every_column_status_and_kind_of_the_audit_is_explained() -> None:
 def test_every_table_is_named() -> None:
     page = (ROOT / "docs" / "reference" / "tables.md").read_text()
     ours = [
-        apps.get_app_config(label) for label in ("gateway", "approvals", "notifications", "tools", "audit", "tenants")
+        apps.get_app_config(label)
+        for label in ("gateway", "approvals", "notifications", "services", "tools", "audit", "tenants")
     ]
     tables = [model._meta.db_table for app in ours for model in app.get_models()]
     assert [table for table in tables if f"`{table}`" not in page] == []

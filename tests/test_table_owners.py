@@ -23,6 +23,8 @@ MAY_READ = {
     # A member's policy, rules, and who may decide: one query with what the package knows of them itself.
     "tools": {"memberships", "tenants"},
     "approvals": {"memberships", "users"},
+    # How the last calls of a service's tools went; whose tools they are.
+    "services": {"tool_calls"},
     # Who is to be notified, at which address.
     "notifications": {"memberships", "users"},
     # A run with its calls and what they wait for; what the sweeper looks for; a run's replay, in one snapshot.

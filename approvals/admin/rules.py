@@ -23,15 +23,24 @@ from approvals.rules.changes import CHANGEABLE, NewRule
 from approvals.rules.conditions import InvalidCondition
 from approvals.rules.evaluation import EVERY_TOOL
 from audit.templatetags.audit_text import pretty
+from services import queries
 from tenants.errors import Refused
 from tools.registry import registry
 
 NEW = ["tenant", "name", "effect", "tool_name", "user", "role", "agent", "condition", "uses_left", "expires_at"]
-LABELS = {rulebook.IN_FORCE: "success", "off": "info", "expired": "info", "used_up": "info", "ownerless": "warning"}
+LABELS = {
+    rulebook.IN_FORCE: "success",
+    "off": "info",
+    "expired": "info",
+    "used_up": "info",
+    "ownerless": "warning",
+    "outdated": "warning",
+}
 
 
 def _tools() -> list[tuple[str, str]]:
-    return [*((name, name) for name in registry().names()), (EVERY_TOOL, "every tool (to deny)")]
+    names = dict.fromkeys((*registry().names(), *queries.names()))
+    return [*((name, name) for name in names), (EVERY_TOOL, "every tool (to deny)")]
 
 
 class NewRuleForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -16,6 +16,7 @@ from approvals.models import ApprovalRule
 from approvals.rules import agents, conditions, rulebook
 from approvals.rules.conditions import InvalidCondition
 from approvals.rules.evaluation import EVERY_TOOL
+from services import queries
 from tenants.models import Membership, Role, User
 from tenants.people.principal import SCOPES
 from tools.gates import policy
@@ -58,7 +59,7 @@ def check(tenant_id: uuid.UUID, owner_id: uuid.UUID, wanted: NewRule) -> tuple[A
         raise InvalidRule("effect must be approve or deny.", "effect")
     if wanted.approves:
         _require_owner(tenant_id, owner_id)
-    tool = _tool(wanted)
+    tool = _tool(tenant_id, wanted)
     user_id = _member(tenant_id, wanted.user)
     if wanted.approves and user_id == owner_id:
         raise InvalidRule("A rule approves nothing of its owner's: somebody else has to make this one.", "user")
@@ -81,6 +82,8 @@ def check(tenant_id: uuid.UUID, owner_id: uuid.UUID, wanted: NewRule) -> tuple[A
         role=wanted.role,
         agent=wanted.agent,
         condition=wanted.condition,
+        # A service may define its tool anew at any time, and nobody has approved that.
+        binding=tool.binding if tool and wanted.approves and registry().get(tool.name) is None else "",
         uses_left=wanted.uses_left,
         expires_at=wanted.expires_at,
         owner_id=owner_id,
@@ -166,13 +169,13 @@ def _require_room(tenant_id: uuid.UUID) -> None:
         raise InvalidRule(f"{MOST_IN_FORCE} rules are in force, and no more can be; switch one off.")
 
 
-def _tool(wanted: NewRule) -> Tool | None:
+def _tool(tenant_id: uuid.UUID, wanted: NewRule) -> Tool | None:
     """The tool that the rule is about; None for every tool."""
     if wanted.tool == EVERY_TOOL:
         if wanted.approves:
             raise InvalidRule("A rule that approves is about one tool.", "tool")
         return None
-    tool = registry().get(wanted.tool)
+    tool = registry().get(wanted.tool) or queries.tool(tenant_id, wanted.tool)
     if tool is None:
         raise InvalidRule(f"There is no tool {wanted.tool[:100]!a}.", "tool")
     return tool

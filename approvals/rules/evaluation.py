@@ -17,8 +17,8 @@ EVERY_TOOL = "*"
 # A column beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule
 # approves in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either.
 COLUMN = """
-    (SELECT jsonb_agg(jsonb_build_array(r.id, r.name, r.effect, r.tool_name, r.agent, r.condition, r.uses_left)
-            ORDER BY r.effect DESC, r.created_at, r.id)
+    (SELECT jsonb_agg(jsonb_build_array(r.id, r.name, r.effect, r.tool_name, r.agent, r.condition, r.uses_left,
+            r.binding) ORDER BY r.effect DESC, r.created_at, r.id)
         FROM approval_rules r
         WHERE r.tenant_id = m.tenant_id AND r.enabled AND (r.expires_at IS NULL OR r.expires_at > now())
             AND (r.user_id IS NULL OR r.user_id = m.user_id) AND (r.role = '' OR r.role = m.role)
@@ -52,6 +52,8 @@ class Rule:
     condition: dict[str, Any] | None
     # Two that differ in this alone judge alike while both have any; `use` counts.
     uses_left: int | None = field(compare=False)
+    # Of a tool of a service: what it was when the rule was made.
+    binding: str = ""
 
     @property
     def denies(self) -> bool:

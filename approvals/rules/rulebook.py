@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from approvals.models import ApprovalRule
+from services import queries
 from tenants.models import Membership, User
 from tenants.people.principal import SCOPES
 
@@ -17,6 +18,7 @@ STATES = {
     "expired": "Expired",
     "used_up": "Used up",
     "ownerless": "Its owner may not approve any more",
+    "outdated": "The tool has changed since it was made",
 }
 
 
@@ -32,6 +34,7 @@ def visible() -> QuerySet[ApprovalRule]:
         username=Subquery(User.objects.filter(id=OuterRef("user_id")).order_by().values("username")),
         owner_name=Subquery(User.objects.filter(id=OuterRef("owner_id")).order_by().values("username")),
         owner_role=Subquery(membership.order_by().values("role")),
+        present_binding=queries.present_binding(),
     ).order_by("-created_at", "-id")
 
 
@@ -46,6 +49,8 @@ def state_of(rule: Any) -> str:
         return "used_up"
     if approves and "approvals:decide" not in SCOPES.get(rule.owner_role or "", ()):
         return "ownerless"
+    if rule.binding and rule.binding != rule.present_binding:
+        return "outdated"
     return IN_FORCE
 
 

@@ -18,6 +18,7 @@ from approvals.rules.changes import LONGEST, MAX_NAME, MAX_USES, NewRule
 from approvals.rules.conditions import InvalidCondition
 from approvals.rules.evaluation import EVERY_TOOL
 from audit.canonical import sha256_hex
+from services import queries
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.pages import frame
@@ -33,7 +34,9 @@ class RuleForm(forms.Form):
 
     name = forms.CharField(max_length=MAX_NAME)
     effect = forms.ChoiceField(choices=[("approve", "Approve"), ("deny", "Deny")])
-    tool = forms.ChoiceField(choices=lambda: [*((each, each) for each in registry().names()), (EVERY_TOOL, "Any tool")])
+    tool = forms.ChoiceField(
+        choices=lambda: [*((each, each) for each in (*registry().names(), *queries.names())), (EVERY_TOOL, "Any tool")]
+    )
     user = forms.CharField(required=False, max_length=150)
     role = forms.ChoiceField(required=False, choices=[("", "Any role"), *Role.choices])
     agent = forms.CharField(required=False, max_length=50)
@@ -78,7 +81,7 @@ def rules(request: SignedInRequest) -> HttpResponse:
 
 def _shown(rule: ApprovalRule) -> dict[str, Any]:
     state = rulebook.state_of(rule)
-    tone = {rulebook.IN_FORCE: "good", "ownerless": "wait"}.get(state, "")
+    tone = {rulebook.IN_FORCE: "good", "ownerless": "wait", "outdated": "wait"}.get(state, "")
     return {"it": rulebook.body(rule), "words": rulebook.STATES[state], "tone": tone}
 
 

@@ -41,6 +41,10 @@ OPERATIONS = [
     ("POST", "/api/v1/approvals/{id}/deny/"), ("POST", "/api/v1/approvals/{id}/cancel/"),
     ("GET", "/api/v1/approval-rules/"), ("POST", "/api/v1/approval-rules/"), ("GET", "/api/v1/approval-rules/{id}/"),
     ("PATCH", "/api/v1/approval-rules/{id}/"), ("POST", "/api/v1/approval-rules/dry-run/"),
+    ("GET", "/api/v1/services/"), ("POST", "/api/v1/services/"), ("GET", "/api/v1/services/{slug}/"),
+    ("PATCH", "/api/v1/services/{slug}/"), ("DELETE", "/api/v1/services/{slug}/"),
+    ("POST", "/api/v1/services/{slug}/refresh/"), ("POST", "/api/v1/services/{slug}/test/"),
+    ("PATCH", "/api/v1/services/{slug}/tools/{tool}/"), ("POST", "/api/v1/services/{slug}/tools/{tool}/accept/"),
     ("GET", "/api/v1/erasures/"), ("POST", "/api/v1/erasures/"), ("GET", "/api/v1/tenant/"),
     ("PATCH", "/api/v1/tenant/"),
 ]  # fmt: skip

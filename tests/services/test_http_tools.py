@@ -2,8 +2,10 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.database import rows
@@ -218,3 +220,47 @@ def test_a_refusal_of_the_call_itself_opens_no_circuit_and_a_failing_service_ope
     assert codes == ["execution_error"] * 5 + ["unavailable"]
     api.on(ORDER, as_json({"id": 1}))
     assert call(stack, other_tenant.alice, "desk.get_order", {"order_id": "1"})["status"] == "success"
+
+
+def test_a_rule_approves_calls_of_the_definition_that_it_was_made_for_alone(
+    stack: Stack, tenant: Cast, api: Api, url: str
+) -> None:
+    api.on("/api/v1/trades", as_json({"order": "o-1"}))
+    owner = Owner(stack, tenant.olga)
+    owner.add(url)
+    owner.say("desk", "execute_trade", tier="elevated")
+    rules = f"{stack.url}/api/v1/approval-rules/"
+    until_then = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    small = {"properties": {"quantity": {"maximum": 10}}, "required": ["quantity"]}
+    rule = {
+        "name": "Small",
+        "effect": "approve",
+        "tool": "desk.execute_trade",
+        "condition": small,
+        "expires_at": until_then,
+    }
+    made = httpx.post(rules, json=rule, headers=tenant.olga.headers)
+    assert made.status_code == 201, made.text
+    assert call(stack, tenant.alice, "desk.execute_trade", TRADE)["status"] == "success"
+    changed = json.loads(json.dumps(TRADING))
+    changed["tools"][1]["http"]["path"] = "/api/v1/trades/everything"
+    owner.ask("POST", "desk/refresh/", {"descriptor": changed})
+    owner.ask("POST", "desk/tools/execute_trade/accept/", {"hash": owner.tool("execute_trade")["hash"]})
+    held = call(stack, tenant.alice, "desk.execute_trade", TRADE)
+    assert held["status"] == "awaiting_approval"
+    found = httpx.get(f"{rules}{made.json()['id']}/", headers=tenant.olga.headers).json()
+    assert (found["state"], len(api.asked)) == ("outdated", 1)
+
+
+def test_a_rule_that_denies_holds_whatever_the_definition(stack: Stack, tenant: Cast, api: Api, url: str) -> None:
+    owner = Owner(stack, tenant.olga)
+    owner.add(url)
+    rule = {"name": "Never", "effect": "deny", "tool": "desk.execute_trade"}
+    made = httpx.post(f"{stack.url}/api/v1/approval-rules/", json=rule, headers=tenant.olga.headers)
+    assert made.status_code == 201, made.text
+    changed = json.loads(json.dumps(TRADING))
+    changed["tools"][1]["title"] = "Trade"
+    owner.ask("POST", "desk/refresh/", {"descriptor": changed})
+    owner.ask("POST", "desk/tools/execute_trade/accept/", {"hash": owner.tool("execute_trade")["hash"]})
+    assert call(stack, tenant.alice, "desk.execute_trade", TRADE)["error"]["code"] == "policy_denied"
+    assert api.asked == []

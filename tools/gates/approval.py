@@ -31,6 +31,9 @@ class Approving(Gate):
                 continue
             if rule.uses_left is not None and context.used[rule.id] >= rule.uses_left:
                 continue
+            if rule.binding not in ("", tool.binding):
+                maybe = f"; the rule {rule.name} was made for what {tool.name} was before its definition changed"
+                continue
             if candidate.arguments is None and rule.condition is not None:
                 maybe = f"; the rule {rule.name} may, by its arguments"
             elif rule.matches(candidate.arguments, context.effort):

@@ -62,6 +62,11 @@ class Rule(Protocol):
         ...
 
     @property
+    def binding(self) -> str:
+        """The only binding of its tool that it approves calls of; "": any."""
+        ...
+
+    @property
     def denies(self) -> bool:
         """Whether it denies, instead of approving."""
         ...
