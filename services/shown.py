@@ -116,6 +116,6 @@ def _drift(row: ServiceTool) -> dict[str, Any] | None:
     if row.hash == row.accepted_hash:
         return None
     if not row.hash:
-        return {"kind": "removed", "hash": row.accepted_hash, "changes": []}
+        return {"removed": True, "hash": row.accepted_hash, "changes": []}
     after = row.pending["given"] if row.pending else {}
-    return {"kind": "changed", "hash": row.hash, "changes": definition.changes(row.definition, after)}
+    return {"removed": False, "hash": row.hash, "changes": definition.changes(row.definition, after)}

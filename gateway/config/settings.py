@@ -350,6 +350,7 @@ SPECTACULAR_SETTINGS = {
         "Role": "tenants.models.Role",
         "ErasureSubject": "gateway.rest.audit.erasures.SUBJECTS",
         "ErasureScope": "audit.models.Erasure.Scope",
+        "ServiceKind": "services.models.Service.Kind",
         "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
         "ProblemCode": "gateway.http.problems.codes",
     },

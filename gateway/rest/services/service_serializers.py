@@ -6,8 +6,9 @@ from rest_framework import serializers
 
 from gateway.rest.call_serializers import TIERS
 from gateway.rest.framework.fields import Recorded
+from services import models
 
-KINDS = ("http", "openapi", "mcp")
+KINDS = models.Service.Kind.choices
 _CREDENTIALS = ("none", "bearer", "header", "oauth_client", "oauth_user")
 
 
@@ -90,7 +91,7 @@ class ToolChange(serializers.Serializer[Any]):
 class ToolDrift(serializers.Serializer[Any]):
     """What changed since a tool was accepted; until then it cannot be called."""
 
-    kind = serializers.ChoiceField(choices=("changed", "removed"))
+    removed = serializers.BooleanField(help_text="Whether the service does not offer it any more.")
     hash = serializers.CharField(help_text="What accepts it.")
     changes = ToolChange(many=True)
 

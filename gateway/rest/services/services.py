@@ -87,10 +87,12 @@ async def source_again(service: Service, given: dict[str, Any]) -> Source:
 class ServiceListView(_Services):
     """The tenant's services; a new one."""
 
+    pagination_class = _BySlug
+
     @extend_schema(operation_id="list_services", responses={200: shapes.Service(many=True)})
     async def get(self, request: Request) -> Response:
         """By slug."""
-        pages = _BySlug()
+        pages = self.pagination_class()
         found = await self.within(
             lambda: list(map(shown.summary, pages.paginate_queryset(Service.objects.all(), request, self) or ()))
         )
