@@ -5,7 +5,7 @@ A document has been fetched, and read, before: nothing here asks a network.
 
 import math
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from services import credentials, snapshots
 from services.credentials import Credential
 from services.errors import InvalidService, NoSuchService, NotBuilt, OtherDefinition, SlugTaken
 from services.models import Service, ServiceTool
-from services.offers import definition
+from services.offers import definition, descriptor
 from services.offers.descriptor import Offer
 from tools.interface import Tier
 from tools.network import egress
@@ -36,11 +36,17 @@ class Source:
     text: str
     url: str = ""
     operations: list[str] = field(default_factory=list)
+    skill: str = ""
+    skill_problem: str = ""
 
     def offer(self, slug: str) -> Offer:
         """What it offers; raises InvalidService."""
         at = "openapi" if self.kind == "openapi" else "descriptor"
-        return snapshots.read(self.kind, slug, snapshots.parsed(self.text, at), self.operations)
+        offer = snapshots.read(self.kind, slug, snapshots.parsed(self.text, at), self.operations)
+        if not descriptor.is_path(offer.skill):
+            return offer
+        skill = definition.check_words(self.skill, "descriptor.skill", descriptor.MAX_SKILL)
+        return replace(offer, skill=skill, skill_problem=self.skill_problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +119,12 @@ def add(tenant_id: uuid.UUID, wanted: NewService, source: Source) -> Service:
             )
     except IntegrityError:
         raise SlugTaken(wanted.slug) from None
-    _take(service, offer)
+    _take(service, offer, new=True)
     return found(wanted.slug)
 
 
 def change(slug: str, given: dict[str, Any]) -> Service:
-    """Change what is named of `url`, `timeout`, `credential` and `enabled`; raises InvalidService, NoSuchService."""
+    """Change `url`, `timeout`, `credential`, `enabled` or `in_prompts`; raises InvalidService and NoSuchService."""
     service = found(slug, lock=True)
     for name, value in given.items():
         if name == "url":
@@ -129,8 +135,8 @@ def change(slug: str, given: dict[str, Any]) -> Service:
             credential = credentials.read(value)
             service.identity, service.header = credential.identity, credential.header
             service.secret = credential.secret
-        elif name == "enabled":
-            service.enabled = _boolean(value, "enabled")
+        elif name in ("enabled", "in_prompts"):
+            setattr(service, name, _boolean(value, name))
         else:
             raise InvalidService(f"{name:.80} is not known here, or cannot be changed.", name[:80])
     service.updated_at = Now()
@@ -220,10 +226,10 @@ def text_of(document: Any, field: str) -> str:
     return orjson.dumps(document).decode()
 
 
-def _take(service: Service, offer: Offer) -> None:
+def _take(service: Service, offer: Offer, *, new: bool = False) -> None:
     try:
         with transaction.atomic():
-            snapshots.take(service, offer)
+            snapshots.take(service, offer, new=new)
     except IntegrityError:
         # Somebody else has added a tool of the same alias in this moment.
         words = "Another service was added at the same time, whose tools have the same names towards providers."

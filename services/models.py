@@ -49,6 +49,8 @@ class Service(models.Model):
     endpoints = JSONField(default=list, blank=True, help_text="What a descriptor says of its API, for people.")
     feeds = JSONField(default=list, blank=True, help_text="What is put into prompts: [{name, path, ttl}].")
     skill = models.TextField(blank=True, default="", help_text="Guidance that is put into prompts.")
+    skill_problem = models.TextField(blank=True, default="", help_text="Why its descriptor's skill is not here.")
+    in_prompts = models.BooleanField(default=True, help_text="Whether feeds and skill are put into prompts.")
     snapshot_at = models.DateTimeField(db_default=Now(), help_text="When its tools were read last.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())

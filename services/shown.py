@@ -49,6 +49,8 @@ def whole(service: Service) -> dict[str, Any]:
         "endpoints": service.endpoints,
         "feeds": service.feeds,
         "skill": service.skill,
+        "skill_problem": service.skill_problem,
+        "in_prompts": service.in_prompts,
         "status": status(last),
         "tools": [tool(each, last) for each in tools],
     }

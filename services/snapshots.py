@@ -34,7 +34,7 @@ def parsed(text: str, field: str) -> Any:
         ) from None
 
 
-def take(service: Service, offer: Offer) -> None:
+def take(service: Service, offer: Offer, *, new: bool = False) -> None:
     """Bring the rows of a service's tools in line with its offer; raises InvalidService."""
     names = [each.name for each in offer.tools]
     others = ServiceTool.objects.filter(tenant_id=service.tenant_id).exclude(service=service)
@@ -50,9 +50,11 @@ def take(service: Service, offer: Offer) -> None:
             _save(row, hash="", pending=None)
         else:
             row.delete()
-    service.description, service.skill = offer.description, offer.skill
-    service.endpoints, service.feeds = offer.endpoints, offer.feeds
+    # What has changed is not put into prompts until an owner has read it.
+    same = (service.skill, service.feeds) == (offer.skill, offer.feeds)
     Service.objects.filter(pk=service.pk).update(
+        in_prompts=service.in_prompts and (new or same),
+        skill_problem=offer.skill_problem,
         description=offer.description,
         skill=offer.skill,
         endpoints=offer.endpoints,

@@ -17,8 +17,7 @@ async def test(service: Service) -> dict[str, Any]:
         answer = await egress.request(
             "GET",
             service.url + "/" if service.url.count("/") == 2 else service.url,
-            headers={"Accept": "application/json"}
-            | Credential(service.identity, service.header, service.secret).headers(),
+            headers={"Accept": "application/json"} | credential_of(service).headers(),
             connect_seconds=min(10.0, service.timeout),
             seconds=service.timeout,
             most=0,
@@ -41,3 +40,8 @@ def _words(status: int) -> str:
     if status == 429:
         return "It answers that it has no requests left for now."
     return "It answers."
+
+
+def credential_of(service: Service) -> Credential:
+    """As whom a service is called."""
+    return Credential(service.identity, service.header, service.secret)

@@ -102,6 +102,10 @@ class RunPorts(Protocol):
         """An event that is set whenever the run's calls may have changed."""
         ...
 
+    async def service_context(self, execution: "RunExecution", offered: Sequence[str]) -> str:
+        """What the services of the tools that are offered, by name, put into the prompt."""
+        ...
+
     def provider(self, model: str) -> tuple[Provider, str]:
         """Who answers as "provider/model", and its own name for that; raises UnknownModel."""
         ...

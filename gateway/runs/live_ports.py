@@ -21,6 +21,7 @@ from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
 from gateway.runs.view import TurnView
 from gateway.runs.watching.wakeups import waits
 from notifications import outbox
+from services import prompting
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Gate, Rights
@@ -106,6 +107,11 @@ class LiveRunPorts:
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
         """Woken by hints, and by looking every 2 s."""
         return waits().for_run(run_id)
+
+    async def service_context(self, execution: RunExecution, offered: Sequence[str]) -> str:
+        """Guidance, and feeds that are asked for when their time is over."""
+        assert execution.known is not None
+        return await prompting.text(execution.scope, execution.known.policy, offered)
 
     def provider(self, model: str) -> tuple[Provider, str]:
         """This process's adapter."""

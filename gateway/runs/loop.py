@@ -53,9 +53,9 @@ def model_of(agents: str) -> str:
     return agents or str(settings.DEFAULT_MODEL)
 
 
-def system_of(instructions: str, with_tools: bool) -> str:
+def system_of(instructions: str, with_tools: bool, of_services: str = "") -> str:
     """What a model is told before anything else."""
-    return "\n\n".join(filter(None, [instructions, SYSTEM if with_tools else ""]))
+    return "\n\n".join(filter(None, [instructions, SYSTEM if with_tools else "", of_services]))
 
 
 async def drive(execution: RunExecution) -> None:
@@ -137,10 +137,13 @@ async def _turn(execution: RunExecution) -> None:
         async with execution.ports.step(execution) as step:
             execution.known = await step.rights()
     tools = tuple(tool.spec for tool in evaluation.offered(execution.known.policy))
+    of_services = ""
+    if execution.known.policy.service_context:
+        of_services = await execution.ports.service_context(execution, [tool.name for tool in tools])
     number = len(view.turns) + 1
     prompt = Prompt(
         model=model,
-        system=system_of(view.run.profile["instructions"], bool(tools)),
+        system=system_of(view.run.profile["instructions"], bool(tools), of_services),
         messages=(*execution.shown, *messages.of_turns(view.turns, view.run.profile["max_result_bytes"])),
         tools=tools,
         client_tools=execution.asked.client_tools,

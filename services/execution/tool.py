@@ -10,6 +10,7 @@ from services.credentials import Credential
 from services.execution import answers, request
 from services.offers.placing import Http
 from tenants.people.encryption import Undecipherable
+from tenants.scope.transactions import TenantScope
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolContext, ToolResult
 from tools.network import egress
@@ -134,7 +135,7 @@ class HttpTool(ServiceTool):
         return ToolExecutionError(f"{self.name} could not be reached, or cut its answer off.{unsure}")
 
 
-def identity_of(ctx: ToolContext, names: list[str]) -> dict[str, str]:
+def identity_of(ctx: ToolContext | TenantScope, names: list[str]) -> dict[str, str]:
     """The values of identity placeholders: whoever is authenticated, whatever a model says."""
     known = {"claw_id": ctx.user_id, "toolgate_user": ctx.user_id, "toolgate_tenant": ctx.tenant_id}
     return {name: str(known[name]) for name in names}

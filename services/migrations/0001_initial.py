@@ -106,6 +106,14 @@ class Migration(migrations.Migration):
                 ),
                 ("skill", models.TextField(blank=True, default="", help_text="Guidance that is put into prompts.")),
                 (
+                    "skill_problem",
+                    models.TextField(blank=True, default="", help_text="Why its descriptor's skill is not here."),
+                ),
+                (
+                    "in_prompts",
+                    models.BooleanField(default=True, help_text="Whether feeds and skill are put into prompts."),
+                ),
+                (
                     "snapshot_at",
                     models.DateTimeField(
                         db_default=django.db.models.functions.datetime.Now(), help_text="When its tools were read last."

@@ -1,5 +1,6 @@
 """Descriptors of services, version 2 (tools, feeds, skill, endpoints, auth) and version 1 (endpoints only)."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ MAX_FEEDS = 10
 MAX_ENDPOINTS = 500
 MAX_SKILL = 16_384
 LEAST_TTL, MOST_TTL = 1, 86_400
+_FILE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_./-]{0,200}\.(md|markdown|txt)")
 _KNOWN = frozenset({"version", "name", "description", "tools", "feeds", "skill", "endpoints", "auth"})
 
 
@@ -23,6 +25,7 @@ class Offer:
     feeds: list[dict[str, Any]] = field(default_factory=list)
     skill: str = ""
     endpoints: list[dict[str, Any]] = field(default_factory=list)
+    skill_problem: str = ""
 
 
 def read(slug: str, given: Any, at: str = "descriptor") -> Offer:
@@ -45,6 +48,11 @@ def read(slug: str, given: Any, at: str = "descriptor") -> Offer:
         skill=definition.check_words(given.get("skill"), f"{at}.skill", MAX_SKILL),
         endpoints=_endpoints(_list(given, "endpoints", at, MAX_ENDPOINTS), f"{at}.endpoints"),
     )
+
+
+def is_path(skill: str) -> bool:
+    """Whether a descriptor's skill is a file of its service, and not the guidance itself."""
+    return bool(_FILE.fullmatch(skill)) and ".." not in skill
 
 
 def _list(given: dict[str, Any], name: str, at: str, most: int) -> list[Any]:

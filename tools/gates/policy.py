@@ -38,7 +38,7 @@ class Policy:
     """One member's rights at one moment, under one agent. `agent_tools` None: every tool; `agent_ceiling` None: any.
 
     `service_tools` are those of the tenant's services by name, and `closed_tools` says of others why they cannot be
-    called at the moment.
+    called at the moment. `service_context` is what services put into prompts.
     """
 
     role: str | None
@@ -50,6 +50,7 @@ class Policy:
     operator_tools: frozenset[str] | None
     service_tools: Mapping[str, Tool] = field(default_factory=dict)
     closed_tools: Mapping[str, str] = field(default_factory=dict)
+    service_context: tuple[Any, ...] = ()
 
     def setting(self, tool: Tool) -> Setting:
         """What the tenant says about the tool."""

@@ -53,6 +53,7 @@ class ServiceChange(serializers.Serializer[Any]):
     credential = CredentialRequest()
     timeout = serializers.FloatField()
     enabled = serializers.BooleanField()
+    in_prompts = serializers.BooleanField(help_text="Whether its feeds and skill are put into prompts.")
 
 
 class RefreshRequest(serializers.Serializer[Any]):
@@ -158,7 +159,9 @@ class ServiceDetail(Service):
 
     endpoints = serializers.ListField(child=serializers.DictField(), help_text="For people only.")
     feeds = serializers.ListField(child=serializers.DictField())
-    skill = serializers.CharField()
+    skill = serializers.CharField(help_text="Guidance that is put into prompts.")
+    skill_problem = serializers.CharField(help_text="Why its descriptor's skill could not be read.")
+    in_prompts = serializers.BooleanField(help_text="False once they changed, until an owner says so.")
     status = ServiceStatus()
     tools = ServiceTool(many=True)
 

@@ -18,10 +18,14 @@ from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import refusals
 from gateway.rest.services import service_serializers as shapes
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
-from services import changes, fetching, shown, testing
+from services import changes, fetching, shown, snapshots, testing
 from services.changes import NewService, Source
+from services.credentials import Credential
 from services.errors import InvalidService, NoSuchService, NotBuilt, OtherDefinition, SlugTaken, SourceFailed
 from services.models import Service
+from services.offers import descriptor
+from tenants.errors import Refused
+from tenants.people.encryption import Undecipherable
 from tenants.scope import transactions
 
 Found = TypeVar("Found")
@@ -60,7 +64,7 @@ class _Services(AsyncView):
         return bodies.json_object(body, InvalidRequest) if body.strip() else {}
 
 
-async def source_of(kind: str, given: dict[str, Any]) -> Source:
+async def source_of(kind: str, given: dict[str, Any], base: str, credential: Credential) -> Source:
     """The document that a body names or holds; raises InvalidService, SourceFailed."""
     name = "openapi" if kind == "openapi" else "descriptor"
     other = next(each for each in _DOCUMENTS if each != name)
@@ -72,16 +76,30 @@ async def source_of(kind: str, given: dict[str, Any]) -> Source:
     operations = given.get("operations") or []
     if not isinstance(operations, list) or not all(isinstance(each, str) for each in operations):
         raise InvalidService("operations must be a list of operationIds, or of texts such as GET /path.", "operations")
-    if isinstance(document, str):
-        return Source(kind, await fetching.fetch(document, name), document, operations)
-    return Source(kind, changes.text_of(document, name), "", operations)
+    address = document if isinstance(document, str) else ""
+    text = await fetching.fetch(address, name) if address else changes.text_of(document, name)
+    skill, problem = ("", "") if kind == "openapi" else await _skill(text, base, credential)
+    return Source(kind, text, address, operations, skill, problem)
+
+
+async def _skill(text: str, base: str, credential: Credential) -> tuple[str, str]:
+    """The guidance that a descriptor names as a file of its service, or why it cannot be read."""
+    given = await sync_to_async(snapshots.parsed)(text, "descriptor")
+    path = given.get("skill") if isinstance(given, dict) else None
+    if not isinstance(path, str) or not descriptor.is_path(path):
+        return "", ""
+    try:
+        headers = credential.headers()
+        return await fetching.fetch(f"{base}/{path}", "descriptor.skill", headers, descriptor.MAX_SKILL), ""
+    except (Refused, Undecipherable) as failed:
+        return "", f"{path} could not be read: {failed}"
 
 
 async def source_again(service: Service, given: dict[str, Any]) -> Source:
     """Where a new snapshot of a service comes from: what the body says, else where the last one came from."""
     name = "openapi" if service.kind == "openapi" else "descriptor"
     again = {"operations": service.operations, name: service.source_url or orjson.loads(service.source)} | given
-    return await source_of(service.kind, again)
+    return await source_of(service.kind, again, service.url, testing.credential_of(service))
 
 
 class ServiceListView(_Services):
@@ -110,7 +128,7 @@ class ServiceListView(_Services):
             if name not in shapes.ServiceRequest().fields:
                 raise InvalidService(f"{name:.80} is not known here.", name[:80])
         wanted = NewService.read(given)
-        source = await source_of(wanted.kind, given)
+        source = await source_of(wanted.kind, given, wanted.url, wanted.credential)
         tenant_id = self.principal.tenant_id
         return Response(await self.within(lambda: shown.whole(changes.add(tenant_id, wanted, source))), 201)
 

@@ -43,6 +43,10 @@ class ReplayPorts:
         """An event that nobody but `dispatch` sets."""
         yield self._bell
 
+    async def service_context(self, execution: RunExecution, offered: Sequence[str]) -> str:
+        """Nothing: the recorded answers need no prompt."""
+        return ""
+
     def provider(self, model: str) -> tuple[Provider, str]:
         """Who gives the recorded answers."""
         state = self._state
