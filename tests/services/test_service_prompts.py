@@ -77,9 +77,8 @@ def test_a_feed_that_fails_says_so_and_a_last_answer_is_called_stale(
     owner = Owner(stack, tenant.olga)
     owner.add(url, descriptor=short, credential={"type": "bearer", "token": TOKEN})
     [failing] = feeds(system(stack, model, tenant.alice))
-    assert failing == {
-        "service": "desk", "feed": "prices", "state": "failing", "read_at": None, "problem": "It answered with HTTP 500."
-    }  # fmt: skip
+    problem = "It answered with HTTP 500."
+    assert failing == {"service": "desk", "feed": "prices", "state": "failing", "read_at": None, "problem": problem}
     # It is left alone for a while.
     api.on("/prices", as_json({"price": 7}))
     assert feeds(system(stack, model, tenant.alice)) == [failing]
