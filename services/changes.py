@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from yarl import URL
 
 from services import credentials, snapshots
 from services.credentials import Credential
@@ -128,7 +129,7 @@ def change(slug: str, given: dict[str, Any]) -> Service:
     service = found(slug, lock=True)
     for name, value in given.items():
         if name == "url":
-            service.url = address(value, "url")
+            service.url = _moved(service, address(value, "url"), "credential" in given)
         elif name == "timeout":
             service.timeout = seconds(value)
         elif name == "credential":
@@ -234,6 +235,16 @@ def _take(service: Service, offer: Offer, *, new: bool = False) -> None:
         # Somebody else has added a tool of the same alias in this moment.
         words = "Another service was added at the same time, whose tools have the same names towards providers."
         raise InvalidService(words, "slug") from None
+
+
+def _moved(service: Service, url: str, credential_given: bool) -> str:
+    """The service's new address. A credential goes to another host only when it is given anew: whoever may change the
+    address need not know it."""
+    elsewhere = URL(url).origin() != URL(service.url).origin()
+    if elsewhere and service.identity != Service.Identity.NONE and not credential_given:
+        words = "The credential was given for another host: give it anew, or none, together with the new address."
+        raise InvalidService(words, "credential")
+    return url
 
 
 def _boolean(value: Any, at: str) -> bool:

@@ -127,6 +127,19 @@ def test_a_service_is_changed_and_removed(stack: Stack, tenant: Cast, api: Api, 
     assert rows("SELECT id FROM service_tools WHERE tenant_id = %(t)s", t=tenant.id) == []
 
 
+def test_a_credential_does_not_follow_a_service_to_another_host(stack: Stack, tenant: Cast, api: Api, url: str) -> None:
+    owner = Owner(stack, tenant.olga)
+    owner.add(url, credential={"type": "bearer", "token": TOKEN})
+    before = owner.get()
+    for elsewhere in ("http://127.0.0.2:9", url.replace("http:", "https:")):
+        answer = owner.ask("PATCH", "desk/", {"url": elsewhere})
+        assert (answer.status_code, answer.json()["field"]) == (400, "credential")
+    assert owner.get() == before
+    assert owner.ask("PATCH", "desk/", {"url": f"{url}/v2"}).json()["credential"] == {"type": "bearer"}
+    moved = owner.ask("PATCH", "desk/", {"url": "http://127.0.0.2:9", "credential": {"type": "none"}})
+    assert (moved.status_code, moved.json()["credential"]) == (200, {"type": "none"})
+
+
 def test_what_a_tenant_says_of_a_tool_is_checked(stack: Stack, tenant: Cast, url: str) -> None:
     owner = Owner(stack, tenant.olga)
     owner.add(url, on=False)
@@ -162,7 +175,8 @@ def test_a_test_says_whether_the_service_answers(stack: Stack, tenant: Cast, api
         found = owner.ask("POST", "desk/test/").json()
         assert (found["ok"], found["status"]) == (ok, status)
     assert {asked.headers["authorization"] for asked in api.asked} == {f"Bearer {TOKEN}"}
-    owner.ask("PATCH", "desk/", {"url": "http://127.0.0.2:9"})
+    credential = {"type": "bearer", "token": TOKEN}
+    owner.ask("PATCH", "desk/", {"url": "http://127.0.0.2:9", "credential": credential})
     found = owner.ask("POST", "desk/test/").json()
     assert (found["ok"], found["status"], found["detail"]) == (
         False,
