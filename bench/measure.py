@@ -44,7 +44,7 @@ def median(samples: list[Figures]) -> Figures:
         elif value is not None:
             merged[name] = statistics.median(values)
     if "per_second" in merged:
-        merged["publish"] = _spread([sample["per_second"] for sample in samples])
+        merged["spread"] = _spread([sample["per_second"] for sample in samples])
     return merged
 
 

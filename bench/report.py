@@ -92,8 +92,8 @@ def _scenarios(report: Report) -> list[str]:
 
 
 def _rate(figures: Report) -> str:
-    publish = f" (±{50 * figures['spread']:.0f} %)" if figures["publish"] else ""
-    return f"{figures['per_second']:,.0f}{publish}"
+    spread = f" (±{50 * figures['spread']:.0f} %)" if figures["spread"] else ""
+    return f"{figures['per_second']:,.0f}{spread}"
 
 
 def _cpu(measured: Report, levels: list[str], cores: int) -> list[str]:

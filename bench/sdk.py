@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import anthropic
-import httpx
+import httpx2
 import openai
 import orjson
 
@@ -44,20 +44,28 @@ def _median(ask: Callable[[], object], times: int) -> float:
     return 1000 * statistics.median(taken)
 
 
+def _limits(kept: bool) -> httpx2.Limits:
+    """One connection for all requests, or a new one for each."""
+    return httpx2.Limits(max_keepalive_connections=1 if kept else 0)
+
+
 def _sdk(plan: Plan, *, kept: bool) -> float:
-    limits = httpx.Limits(max_keepalive_connections=1 if kept else 0)
+    # Each SDK's own class: it knows of which library it wants a client.
     with openai.OpenAI(
-        base_url=f"http://127.0.0.1:{plan.port}/v1", api_key=plan.key, http_client=httpx.Client(limits=limits)
+        base_url=f"http://127.0.0.1:{plan.port}/v1",
+        api_key=plan.key,
+        http_client=openai.DefaultHttpxClient(limits=_limits(kept)),
     ) as client:
         said = [{"role": "user", "content": "What is on my list?"}]
         return _median(lambda: client.chat.completions.create(model=plan.model, messages=said), plan.times)  # type: ignore
 
 
 async def _sdk_async(plan: Plan, *, kept: bool) -> float:
-    limits = httpx.Limits(max_keepalive_connections=1 if kept else 0)
     taken = []
     async with openai.AsyncOpenAI(
-        base_url=f"http://127.0.0.1:{plan.port}/v1", api_key=plan.key, http_client=httpx.AsyncClient(limits=limits)
+        base_url=f"http://127.0.0.1:{plan.port}/v1",
+        api_key=plan.key,
+        http_client=openai.DefaultAsyncHttpxClient(limits=_limits(kept)),
     ) as client:
         for _ in range(plan.times + 1):
             began = time.perf_counter()
@@ -68,9 +76,10 @@ async def _sdk_async(plan: Plan, *, kept: bool) -> float:
 
 
 def _anthropic(plan: Plan, *, kept: bool) -> float:
-    limits = httpx.Limits(max_keepalive_connections=1 if kept else 0)
     with anthropic.Anthropic(
-        base_url=f"http://127.0.0.1:{plan.port}", api_key=plan.key, http_client=httpx.Client(limits=limits)
+        base_url=f"http://127.0.0.1:{plan.port}",
+        api_key=plan.key,
+        http_client=anthropic.DefaultHttpxClient(limits=_limits(kept)),
     ) as client:
         said = [{"role": "user", "content": "What is on my list?"}]
         return _median(
