@@ -236,5 +236,5 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the connections."""
         ...

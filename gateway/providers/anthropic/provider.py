@@ -10,7 +10,7 @@ from gateway.providers.anthropic import answers, requests
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Unsupported
 from gateway.providers.names import Names
-from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, http_client
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
 
 _PATH = "/v1/messages"
 _COUNT_PATH = "/v1/messages/count_tokens"
@@ -32,22 +32,23 @@ class AnthropicProvider:
         silent_seconds: float = SILENT_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
     ):
-        self._idle_seconds = idle_seconds
-        self._client = anthropic.AsyncAnthropic(
-            api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client(anthropic, silent_seconds)
+        client = anthropic.AsyncAnthropic(
+            api_key=api_key, base_url=base_url, max_retries=0, http_client=unsent(silent_seconds)
         )
-        self._upstream = Upstream(self.name, anthropic, self._client, _RAW_INPUT, idle_seconds)
+        self._upstream = Upstream(
+            self.name, client, _RAW_INPUT, silent_seconds=silent_seconds, idle_seconds=idle_seconds
+        )
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""
         names = _names(prompt)
         body = requests.body(prompt, names)
-        upstream = self._upstream_for(prompt)
+        headers = _headers(prompt)
         if on_text is None:
-            return answers.whole(await upstream.ask(_PATH, body), names)
+            return answers.whole(await self._upstream.ask(_PATH, body, headers), names)
         body["stream"] = True
         pieces = answers.Pieces(on_text, on_opaque)
-        whole = await upstream.stream(_PATH, body, pieces.take)
+        whole = await self._upstream.stream(_PATH, body, pieces.take, headers)
         if whole is None:
             return pieces.answer(names)
         answer = answers.whole(whole, names)
@@ -61,22 +62,23 @@ class AnthropicProvider:
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens the prompt has as input. Raises ProviderError and Unsupported as `ask` does."""
         body = requests.counted(prompt, _names(prompt))
-        return streams.count((await self._upstream_for(prompt).ask(_COUNT_PATH, body)).get("input_tokens"))
+        counted = await self._upstream.ask(_COUNT_PATH, body, _headers(prompt))
+        return streams.count(counted.get("input_tokens"))
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the connections."""
         await self._upstream.close()
 
-    def _upstream_for(self, prompt: Prompt) -> Upstream:
-        """The SDK's client, with the betas that the request switches on."""
-        options = prompt.options
-        betas: Any = options.extra.get(requests.BETAS) if options.family == FAMILY else None
-        if not betas:
-            return self._upstream
-        if not isinstance(betas, list) or not all(isinstance(beta, str) and _BETA.fullmatch(beta) for beta in betas):
-            raise Unsupported("betas: Input should be a list of names of betas", requests.BETAS)
-        client = self._client.with_options(default_headers={"anthropic-beta": ",".join(betas)})
-        return Upstream(self.name, anthropic, client, _RAW_INPUT, self._idle_seconds)
+
+def _headers(prompt: Prompt) -> dict[str, str]:
+    """The headers of this request alone: the betas that it switches on. Raises Unsupported."""
+    options = prompt.options
+    betas: Any = options.extra.get(requests.BETAS) if options.family == FAMILY else None
+    if not betas:
+        return {}
+    if not isinstance(betas, list) or not all(isinstance(beta, str) and _BETA.fullmatch(beta) for beta in betas):
+        raise Unsupported("betas: Input should be a list of names of betas", requests.BETAS)
+    return {"anthropic-beta": ",".join(betas)}
 
 
 def _names(prompt: Prompt) -> Names:

@@ -24,7 +24,9 @@ class GeminiProvider:
         silent_seconds: float = SILENT_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
     ):
-        self._upstream = GeminiUpstream(self.name, api_key, base_url, silent_seconds, idle_seconds)
+        self._upstream = GeminiUpstream(
+            self.name, api_key, base_url, silent_seconds=silent_seconds, idle_seconds=idle_seconds
+        )
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`.
@@ -43,7 +45,7 @@ class GeminiProvider:
         return pieces.answer(names, single=prompt.options.parallel_tool_calls is False)
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the connections."""
         await self._upstream.close()
 
 

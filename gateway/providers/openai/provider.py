@@ -6,7 +6,7 @@ import openai
 
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt
 from gateway.providers.openai import answers, requests
-from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, http_client
+from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
 
 _PATH = "/chat/completions"
 _RAW_ARGUMENTS = re.compile(rb'(?<!\\)"arguments"\s*:\s*(?=[{\[])')
@@ -28,12 +28,14 @@ class OpenAIProvider:
     ):
         self.name = name
         client = openai.AsyncOpenAI(
-            api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client(openai, silent_seconds)
+            api_key=api_key, base_url=base_url, max_retries=0, http_client=unsent(silent_seconds)
         )
         # OpenAI's newer models refuse `max_tokens`; other servers often know nothing else.
         own = client.base_url.host.endswith("openai.com")
         self._limit = "max_completion_tokens" if own else "max_tokens"
-        self._upstream = Upstream(name, openai, client, _RAW_ARGUMENTS, idle_seconds)
+        self._upstream = Upstream(
+            name, client, _RAW_ARGUMENTS, silent_seconds=silent_seconds, idle_seconds=idle_seconds
+        )
 
     async def ask(self, prompt: Prompt, on_text: OnText | None = None, on_opaque: OnOpaque | None = None) -> Answer:
         """Ask once; see `Provider.ask`."""
@@ -54,5 +56,5 @@ class OpenAIProvider:
         return answer
 
     async def close(self) -> None:
-        """Close the HTTP client."""
+        """Close the connections."""
         await self._upstream.close()

@@ -288,8 +288,9 @@ async def test_a_closed_provider_holds_no_connection(fake: FakeProvider) -> None
     fake.json(body({"text": "Hi."}))
     provider = GeminiProvider(KEY, fake.url)
     await provider.ask(question())
+    session = provider._upstream._connections.session
     await provider.close()
-    assert provider._upstream._http.is_closed
+    assert session.closed
 
 
 async def test_settings_of_googles_own_change_nothing(fake: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:

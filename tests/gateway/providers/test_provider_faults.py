@@ -66,9 +66,9 @@ def begun(provider: Provider) -> bytes:
 
 def connections(provider: Provider) -> object:
     """Those that are in use."""
-    if isinstance(provider, GeminiProvider):
-        return [each for each in provider._upstream._http._transport._pool.connections if not each.is_idle()]
-    return provider._upstream._client._client._transport.client.connector._acquired  # type: ignore[attr-defined]
+    assert isinstance(provider, OpenAIProvider | AnthropicProvider | GeminiProvider)
+    connector = provider._upstream._connections.session.connector
+    return connector._acquired  # type: ignore[union-attr]
 
 
 async def failure(provider: Provider, on_text: OnText | None = None) -> ProviderError:
@@ -259,15 +259,14 @@ async def test_an_answer_that_stalls_after_its_first_byte_is_unavailable_long_be
 async def test_the_bound_between_bytes_begins_with_the_first_one() -> None:
     more = asyncio.Event()
 
-    class Slow:
-        async def aiter_bytes(self) -> AsyncIterator[bytes]:
-            for chunk in (b"first", b"second"):
-                await more.wait()
-                more.clear()
-                yield chunk
+    async def slow() -> AsyncIterator[bytes]:
+        for chunk in (b"first", b"second"):
+            await more.wait()
+            more.clear()
+            yield chunk
 
     # With a bound of no time at all, whatever is bounded is late.
-    chunks = limited(Slow(), 0)  # type: ignore[arg-type]
+    chunks = limited(slow(), 0)
     first = asyncio.ensure_future(anext(chunks))
     for _ in range(10):
         await asyncio.sleep(0)

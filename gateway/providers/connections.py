@@ -1,0 +1,111 @@
+"""The HTTP client under a provider's adapter: keep-alive, TLS, limits, time-outs, and the environment's proxy.
+
+It carries requests that the provider's SDK has built. It follows no redirect, which would take prompt and key where
+nobody sent them, and stores no cookie, which would tie one tenant's request to another's.
+"""
+
+import ssl
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import aiohttp
+import httpx2
+from multidict import CIMultiDict
+from yarl import URL
+
+CONNECT_SECONDS = 10.0
+CONNECTIONS = 10_000
+"""aiohttp's own bound is 100, which that many quiet streams use up; a process has descriptors for more."""
+KEEP_ALIVE_SECONDS = 15.0
+# What concerns one connection, or the body of one request: aiohttp says these itself, and which encodings it can read.
+_OF_THE_TRANSPORT = frozenset(
+    {"accept-encoding", "connection", "content-length", "host", "proxy-connection", "te", "transfer-encoding"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where requests go, and with which headers; `proxy` is the one that the environment names for this address."""
+
+    url: URL
+    headers: CIMultiDict[str]
+    proxy: URL | None
+
+    @classmethod
+    def of(cls, url: str, headers: Iterable[tuple[str, str]]) -> "Target":
+        """The target of a request that an SDK has built."""
+        address = URL(url, encoded=True)
+        sent = CIMultiDict((name, value) for name, value in headers if name.lower() not in _OF_THE_TRANSPORT)
+        return cls(address, sent, proxy(address))
+
+    def with_headers(self, more: Mapping[str, str]) -> CIMultiDict[str]:
+        """The headers of one request, `more` in the place of those of the same name."""
+        if not more:
+            return self.headers
+        headers = self.headers.copy()
+        headers.update(more)
+        return headers
+
+
+def proxy(url: URL) -> URL | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names for `url`, unless NO_PROXY names its host."""
+    named = urllib.request.getproxies()
+    address = named.get(url.scheme) or named.get("all")
+    if not address or url.host is None or urllib.request.proxy_bypass(url.host):
+        return None
+    return URL(address if "://" in address else f"http://{address}")
+
+
+class Connections:
+    """One session of aiohttp, opened by the first request in the event loop that it belongs to.
+
+    An answer may take `silent_seconds` to begin.
+    """
+
+    def __init__(self, silent_seconds: float):
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent_seconds)
+        self._tls: ssl.SSLContext | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The session; raises RuntimeError after `close`."""
+        if self._session is None:
+            if self._closed:
+                raise RuntimeError("The provider's connections are closed.")
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=self._timeout,
+            )
+        return self._session
+
+    async def post(self, target: Target, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+        """The response, its body unread; leave its context to give the connection back. Raises aiohttp.ClientError."""
+        try:
+            return await self.session.post(
+                target.url,
+                data=content,
+                headers=target.with_headers(headers),
+                allow_redirects=False,
+                proxy=target.proxy,
+                ssl=self._context() if target.url.scheme == "https" else True,
+            )
+        except ValueError as error:
+            # An address or a proxy of a kind that aiohttp does not know.
+            raise aiohttp.InvalidURL(target.url) from error
+
+    def _context(self) -> ssl.SSLContext:
+        # The certificates that the SDKs' own clients trust: the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+        if self._tls is None:
+            self._tls = httpx2.create_ssl_context()
+        return self._tls
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._closed = True
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
