@@ -14,7 +14,7 @@ from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, u
 
 _PATH = "/v1/messages"
 _COUNT_PATH = "/v1/messages/count_tokens"
-_RAW_INPUT = re.compile(rb'(?<!\\)"input"\s*:\s*(?=[{\[])')
+_RAW_INPUT = streams.raw_member(b"input")
 _BETA = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 

@@ -4,7 +4,6 @@ The SDK knows credentials, headers and URLs. Sending is our own: the SDK's would
 any length, and parse arguments that must stay as the model wrote them.
 """
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,12 +11,13 @@ from google import genai
 from google.genai import types
 from yarl import URL
 
+from gateway.providers import streams
 from gateway.providers.connections import Target
 from gateway.providers.errors import ProviderError, ProviderRefused
 from gateway.providers.upstream import Exchange, unsent
 
 _VERSION = "v1beta"
-_RAW_ARGS = re.compile(rb'(?<!\\)"args"\s*:\s*(?=[{\[])')
+_RAW_ARGS = streams.raw_member(b"args")
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 
 

@@ -55,6 +55,8 @@ def whole(answer: dict[str, Any], names: Names) -> Answer:
 
 def _found(holder: dict[str, Any], wanted: dict[str, type]) -> dict[str, Any]:
     """The wanted fields that are there and hold something that can be passed on."""
+    if wanted.keys().isdisjoint(holder):
+        return {}
     return {
         name: holder[name]
         for name, kind in wanted.items()

@@ -1,15 +1,14 @@
 """OpenAI's chat completions, and every server that speaks them, through the official SDK."""
 
-import re
-
 import openai
 
+from gateway.providers import streams
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt
 from gateway.providers.openai import answers, requests
 from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
 
 _PATH = "/chat/completions"
-_RAW_ARGUMENTS = re.compile(rb'(?<!\\)"arguments"\s*:\s*(?=[{\[])')
+_RAW_ARGUMENTS = streams.raw_member(b"arguments")
 
 
 class OpenAIProvider:
