@@ -15,6 +15,7 @@ MOST_IGNORED_BYTES = 256 * 1024
 # How long a client that still sends may read the last answer, before its connection is closed.
 LINGER_SECONDS = 2.0
 
+_HEAD = b"HTTP/1.1 "
 
 # Linux only.
 _QUICK_ACK: int | None = getattr(socket, "TCP_QUICKACK", None)
@@ -78,6 +79,7 @@ class Connection(HttpToolsProtocol):
         """Hand the connection to the WebSocket's protocol, which has time-outs of its own."""
         self._stop_clock()
         self._upgraded = True
+        self._closing.flush()
         self.transport = self._closing.transport
         super().handle_websocket_upgrade()
 
@@ -205,20 +207,34 @@ class Connection(HttpToolsProtocol):
 class _Lingering:
     """A transport whose `close` lets a client that still sends read its last answer first.
 
-    Closing a socket with unread bytes resets the connection, and the answer may be lost.
+    Closing a socket with unread bytes resets the connection, and the answer may be lost. A head waits for the body that
+    is written after it, but not beyond the event loop's turn: the two go out in one segment.
     """
 
     def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
         self.transport, self._connection = transport, connection
         self._end: asyncio.TimerHandle | None = None
+        self._head = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.transport, name)
 
     def write(self, data: bytes) -> None:
         """Send, unless the last answer was sent."""
-        if self._end is None:
+        if self._end is not None:
+            return
+        if data.startswith(_HEAD) and not self._head:
+            self._head = data
+            self._connection.loop.call_soon(self.flush)
+        else:
+            data, self._head = self._head + data, b""
             self.transport.write(data)
+
+    def flush(self) -> None:
+        """Send a head whose body is still to come."""
+        head, self._head = self._head, b""
+        if head:
+            self.transport.write(head)
 
     def is_closing(self) -> bool:
         """Whether this side has sent its last answer."""
@@ -226,6 +242,7 @@ class _Lingering:
 
     def close(self) -> None:
         """Send what is buffered, and close."""
+        self.flush()
         if self._connection.receives:
             self.linger()
         elif self._end is None:
@@ -235,6 +252,7 @@ class _Lingering:
         """Announce the end, discard what is received, and close after LINGER_SECONDS at the latest."""
         if self._end is not None or self.transport.is_closing():
             return
+        self.flush()
         self._end = self._connection.loop.call_later(LINGER_SECONDS, self.transport.abort)
         if self.transport.can_write_eof():
             self.transport.write_eof()

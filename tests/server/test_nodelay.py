@@ -1,19 +1,21 @@
 """Answers leave without waiting for the client's acknowledgements, whoever opened the listening socket."""
 
+import asyncio
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from uvicorn import Config, Server
 
 from gateway.embedded import configuration
 from gateway.server import sockets
-from gateway.server.connections import Connection
+from gateway.server.connections import Connection, _Lingering
 from tests.server.wire import Wire
 
 
@@ -104,3 +106,39 @@ def test_a_body_behind_its_head_is_not_waited_for_on_a_connection_that_is_kept_a
         with socket.create_connection(("127.0.0.1", port)) as client:
             kept_alive = [_in_two_segments(client) for _ in range(40)][20:]
     assert sorted(kept_alive)[10] < 10 * sorted(fresh)[10]
+
+
+class _Transport:
+    """Records what a connection does with its socket."""
+
+    def __init__(self) -> None:
+        self.done: list[bytes | str] = []
+
+    def write(self, data: bytes) -> None:
+        self.done.append(data)
+
+    def close(self) -> None:
+        self.done.append("closed")
+
+    def is_closing(self) -> bool:
+        return "closed" in self.done
+
+
+async def test_the_head_of_an_answer_leaves_with_its_body_and_waits_for_no_other_event() -> None:
+    transport = _Transport()
+    connection: Any = SimpleNamespace(loop=asyncio.get_running_loop(), receives=False)
+    closing = _Lingering(cast(asyncio.Transport, transport), connection)
+    head = b"HTTP/1.1 200 OK\r\n\r\n"
+    closing.write(head)
+    assert transport.done == []
+    closing.write(b"body")
+    closing.write(b"more")
+    assert transport.done == [head + b"body", b"more"]
+    closing.write(head)
+    await asyncio.sleep(0)
+    assert transport.done[2:] == [head]
+    closing.write(head)
+    closing.close()
+    assert transport.done[3:] == [head, "closed"]
+    await asyncio.sleep(0)
+    assert len(transport.done) == 5
