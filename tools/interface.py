@@ -34,7 +34,10 @@ class Tier(StrEnum):
     @property
     def rank(self) -> int:
         """0 for read_only to 3 for elevated; a higher rank needs more permission."""
-        return list(Tier).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {tier: rank for rank, tier in enumerate(Tier)}
 
 
 @dataclass(frozen=True, slots=True)

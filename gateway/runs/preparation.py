@@ -142,6 +142,8 @@ def _model(request: ChatRequest, row: dict[str, Any]) -> str:
 
 def _refuse_shadows(client: ClientRequest, known: Rights) -> None:
     """A name must not be a managed tool's and the client's: nobody could say whose a call of it is."""
+    if not client.client_tools:
+        return
     managed = {safe(tool.name): tool.name for tool in evaluation.offered(known.policy)}
     for at, tool in enumerate(client.client_tools):
         if tool.parameters is not None and safe(tool.name) in managed:

@@ -63,6 +63,8 @@ class Policy:
     def tier(self, tool: Tool) -> Tier:
         """The highest of what the tool declares, the operator says, and the tenant says: nobody lowers a tier."""
         raised = (settings.TOOLGATE_TOOL_TIERS.get(tool.name, ""), self.setting(tool).tier)
+        if not any(raised):
+            return tool.tier
         return max([tool.tier, *(Tier(tier) for tier in raised if tier)], key=lambda tier: tier.rank)
 
     def granted(self, tool: Tool, effect: str) -> bool:

@@ -140,13 +140,16 @@ def offered(policy: Policy) -> list[Tool]:
     """The tools that a model is offered: those whose call this user would not be refused as such."""
     context = GateContext(policy, Caller(None, None, charge=False))
     gates = order.gates(Occasion.LISTED)
-    return [tool for tool in lookup.everything(policy) if all(_listed(gate, tool, context) for gate in gates)]
+    return [tool for tool in lookup.everything(policy) if _listed(Candidate(tool.name, tool, None), gates, context)]
 
 
-def _listed(gate: Gate, tool: Tool, context: GateContext) -> bool:
-    answer = gate.check(Candidate(tool.name, tool, None), context)
-    assert isinstance(answer, GateResult), f"the gate {gate.name} answers at once when tools are listed"
-    return answer.ok
+def _listed(candidate: Candidate, gates: Iterable[Gate], context: GateContext) -> bool:
+    for gate in gates:
+        answer = gate.check(candidate, context)
+        assert isinstance(answer, GateResult), f"the gate {gate.name} answers at once when tools are listed"
+        if not answer.ok:
+            return False
+    return True
 
 
 async def access(tool: Tool, rights: Rights, caller: Caller) -> list[GateResult]:
