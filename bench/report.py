@@ -1,7 +1,9 @@
 """The report as a table for people."""
 
+from bench import counted
+from bench.compare import floor
 from bench.remote_tools import lines as remote_lines
-from bench.scenarios import CHAT, STREAM, TOOL, TOOLS
+from bench.scenarios import AT_EVERY_LEVEL, OF_MANY_CALLS
 from bench.targets import Report, of
 
 LEVELS = ("1", "16", "64")
@@ -15,6 +17,7 @@ def text(report: Report) -> str:
             *_head(report),
             *_floors(report),
             *_scenarios(report),
+            *counted.lines(report["counted"], (*AT_EVERY_LEVEL, *OF_MANY_CALLS)),
             *_connections(report),
             *_rest(report),
             *_targets(report),
@@ -27,13 +30,18 @@ def _head(report: Report) -> list[str]:
     others, yardstick = report["other_processes_cores"], report["yardstick_ms"]
     return [
         f"{execution['cores']} cores ({execution['cpu']}), {execution['system']}, Python {execution['python']}",
-        f"All of it shares these {execution['cores']} cores: one web process, one worker, beat, PostgreSQL (fsync on),",
+        f"All of it shares these {execution['cores']} cores: {_processes(report)}, PostgreSQL (fsync on),",
         "Valkey, the fake provider and the load generator. Closed loop, medians of the rounds; latencies in ms.",
         f"Other processes on this machine took {others:.2f} cores meanwhile"
         + ("; figures that depend on throughput suffer." if others > 0.1 else "."),
         f"A fixed piece of Python took {yardstick[len(yardstick) // 2]:.0f} ms of CPU ({yardstick[0]:.0f} to "
         f"{yardstick[-1]:.0f}): compare runs by it.",
     ]
+
+
+def _processes(report: Report) -> str:
+    webs = report["web_processes"]
+    return f"{webs} web process{'es' if webs > 1 else ''}, one worker, beat"
 
 
 def _row(title: str, values: list[str]) -> str:
@@ -63,7 +71,7 @@ def _floors(report: Report) -> list[str]:
 
 def _scenarios(report: Report) -> list[str]:
     lines: list[str] = []
-    for scenario in (CHAT, TOOL, STREAM, TOOLS):
+    for scenario in (*AT_EVERY_LEVEL, *OF_MANY_CALLS):
         measured = report["scenarios"][scenario.name]
         levels = [level for level in LEVELS if level in measured]
         lines += ["", scenario.title, _row("", [f"c{level}" for level in levels])]
@@ -116,16 +124,22 @@ def _cpu(measured: Report, levels: list[str], cores: int) -> list[str]:
 
 def _ratios(report: Report, name: str, levels: list[str]) -> list[str]:
     """How many times the floors' latency a request takes: with all of them in it at 1, and waiting its turn beyond."""
-    parts = ("view", "task", "insert") if name.startswith("tool") else ("view", "insert")
-    measured, floors = report["scenarios"][name], report["floors"]
-    sums = {level: sum(floors[part][level]["p50"] for part in parts) for level in levels}
-    label = "× floor: view + Celery + INSERT" if "task" in parts else "× floor: view + INSERT"
-    return [_row(label + ", p50", [f"{measured[level]['p50'] / sums[level]:.1f}" for level in levels])]
+    measured = report["scenarios"][name]
+    label = "× floor: view + Celery + INSERT" if "tool" in name else "× floor: view + INSERT"
+    return [_row(label + ", p50", [f"{measured[level]['p50'] / floor(report, name, level):.1f}" for level in levels])]
 
 
 def _connections(report: Report) -> list[str]:
     rows = [_row(name, [f"{each['kept']:.1f}", f"{each['new']:.1f}"]) for name, each in report["connections"].items()]
-    return ["", _row("one client, chat without tools; p50", ["kept alive", "new each time"]), *rows]
+    kinds = [_row(name, [f"{each['sdk']:.1f}", f"{each['raw']:.1f}"]) for name, each in report["kinds"].items()]
+    return [
+        "",
+        _row("one client, /v1 without tools; p50", ["kept alive", "new each time"]),
+        *rows,
+        "",
+        _row("one client, kept alive, /v1; p50", ["openai SDK", "raw socket"]),
+        *kinds,
+    ]
 
 
 def _rest(report: Report) -> list[str]:

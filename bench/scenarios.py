@@ -7,9 +7,11 @@ import orjson
 
 from bench.load import Plan
 from bench.stack import Stack
+from bench.upstream import WORDS
 
 CONTENT = "What is on my list, and what did I forget?"
 BATCH = 8
+COMPATIBLE_PATH = "/v1/chat/completions"
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,17 @@ class Scenario:
     first: str = ""
     calls: int = 0
 
-    def plan(self, stack: Stack, concurrency: int, seconds: float, warm_seconds: float = 0.0, times: int = 0) -> Plan:
-        """The load on this stack, its members taking turns."""
-        port = stack.ports[self.server]
+    def plan(
+        self,
+        stack: Stack,
+        concurrency: int,
+        seconds: float,
+        warm_seconds: float = 0.0,
+        times: int = 0,
+        process: str = "",
+    ) -> Plan:
+        """The load on this stack, its members taking turns; on `process` instead of the scenario's own server."""
+        port = stack.ports[process or self.server]
         requests = [request_text(port, self.path, self.body, key) for key in stack.keys]
         return Plan(port, requests, concurrency, seconds, warm_seconds, self.expected, self.first, times)
 
@@ -44,6 +54,16 @@ def _chat(name: str, title: str, model: str, calls: int = 0) -> Scenario:
     expected = '"status":"success"' if calls else '"status":"completed"'
     body = {"content": CONTENT, "model": f"openai/{model}"}
     return Scenario(name, title, "web", "/api/v1/chat", body, expected, calls=calls)
+
+
+def _compatible(name: str, title: str, model: str, calls: int = 0, *, streamed: bool = False) -> Scenario:
+    """The same over the API that the official SDKs speak."""
+    said = {"model": f"openai/{model}", "messages": [{"role": "user", "content": CONTENT}]}
+    if streamed:
+        first = f'"content":"{WORDS[0].strip()}'
+        return Scenario(name, title, "web", COMPATIBLE_PATH, {**said, "stream": True}, "[DONE]", first)
+    expected = '"status":"success"' if calls else '"finish_reason":"stop"'
+    return Scenario(name, title, "web", COMPATIBLE_PATH, said, expected, calls=calls)
 
 
 def _direct(name: str, title: str, expected: str, first: str = "", **more: Any) -> Scenario:
@@ -65,6 +85,15 @@ STREAM = Scenario(
     expected="event: run.completed",
     first="event: message.delta",
 )
+V1_CHAT = _compatible("v1_chat", "/v1/chat/completions without tools", "chat")
+V1_TOOL = _compatible("v1_tool", "/v1/chat/completions with one governed tool call (list_tasks)", "list_tasks", 1)
+V1_TOOLS = _compatible(
+    "v1_tools", f"/v1/chat/completions with {BATCH} governed tool calls in one turn", f"list_tasks*{BATCH}", BATCH
+)
+V1_STREAM = _compatible("v1_stream", "/v1/chat/completions without tools, streamed", "chat", streamed=True)
 DIRECT = _direct("direct", "the provider, asked directly", "word15")
 DIRECT_STREAM = _direct("direct_stream", "the provider, streamed directly", "[DONE]", '"content":"word0', stream=True)
+# At every concurrency, and with many calls at 16 alone.
+AT_EVERY_LEVEL = (V1_CHAT, V1_TOOL, V1_STREAM, CHAT, TOOL, STREAM)
+OF_MANY_CALLS = (V1_TOOLS, TOOLS)
 VIEW = Scenario("view", "a bare ASGI view", "view", "/", CHAT.body, "completed")

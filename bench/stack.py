@@ -1,5 +1,10 @@
-"""A whole Toolgate as `make up` runs it, in a directory of its own, with the fakes and the floors beside it."""
+"""A whole Toolgate as `make up` runs it, in a directory of its own, with the fakes and the floors beside it.
 
+Its processes are those that `gateway.embedded.commands.processes` makes for `make up`: their command lines, their
+environment, and the listening socket that web processes inherit.
+"""
+
+import itertools
 import os
 import shutil
 import signal
@@ -15,7 +20,10 @@ from typing import Any, Self
 
 import orjson
 
-from gateway.embedded.commands import BEAT, OWNER, WEB, WORKER
+from gateway.embedded import commands
+from gateway.embedded.child import Command
+from gateway.embedded.commands import OWNER, WEB, WORKER
+from gateway.embedded.configuration import Configuration
 from gateway.embedded.processes import end, spawn
 from gateway.embedded.services import ports
 from gateway.embedded.services.together import EmbeddedServices
@@ -24,6 +32,13 @@ from gateway.server import sockets
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 60
 USERS = 20
+WORKER_CONCURRENCY = 8
+# Settings of the developer's own that would change what is measured.
+SILENCED = (
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GEMINI_BASE_URL"),
+    *("BRAVE_API_KEY", "SERPAPI_API_KEY", "TOOLGATE_ALLOWED_TOOLS"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
+)
 # The server's and the worker's command lines are Toolgate's own, only what they run differs.
 FLOOR_WEB = tuple(
     "bench.floors.view:application" if word == "gateway.config.asgi:application" else word for word in WEB
@@ -37,10 +52,12 @@ class Stack:
     Raises RuntimeError with the end of its log when a process dies or does not get ready.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, web_concurrency: int = 1, provider_port: int | None = None) -> None:
+        self.web_concurrency = web_concurrency
         self.directory = Path(tempfile.mkdtemp(prefix="toolgate-bench-"))
         self.services = EmbeddedServices(self.directory / "data", durable=True)
-        self.ports = {name: ports.choose(None) for name in ("web", "provider", "view")}
+        self.ports = {name: ports.choose(None) for name in ("web", "view")}
+        self.ports["provider"] = provider_port or ports.choose(None)
         self.keys: list[str] = []
         self.tenant = ""
         self.addresses: dict[str, str] = {}
@@ -73,34 +90,44 @@ class Stack:
 
     def environment(self, process: str = "command") -> dict[str, str]:
         """What a process runs in; nothing of the developer's own settings reaches it."""
+        known = os.environ | self.addresses | self._settings() | {"TOOLGATE_PROCESS": process}
+        if process != "command":
+            known.pop(OWNER, None)
+        return known
+
+    def _settings(self) -> dict[str, str]:
         upstream = f"http://127.0.0.1:{self.ports['provider']}"
-        silenced = (
-            "ANTHROPIC_API_KEY",
-            "ANTHROPIC_BASE_URL",
-            "GEMINI_API_KEY",
-            "GEMINI_BASE_URL",
-            "BRAVE_API_KEY",
-            "SERPAPI_API_KEY",
-            "TOOLGATE_ALLOWED_TOOLS",
-        )
-        settings = {
+        return dict.fromkeys(SILENCED, "") | {
             "TOOLGATE_ENV": "development",
             "TOOLGATE_DATA_DIR": str(self.directory / "toolgate"),
-            "TOOLGATE_PROCESS": process,
             "OPENAI_API_KEY": "bench",
             "OPENAI_BASE_URL": f"{upstream}/v1",
             "SEARXNG_URL": upstream,
             "DEFAULT_MODEL": "openai/chat",
-            "WEB_CONCURRENCY": "1",
-            "WORKER_CONCURRENCY": "8",
+            "WEB_CONCURRENCY": str(self.web_concurrency),
+            "WORKER_CONCURRENCY": str(WORKER_CONCURRENCY),
             "RUN_LEASE_SECONDS": "15",
             "PYTHONWARNINGS": "ignore",
             "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
         }
-        known = os.environ | self.addresses | settings | dict.fromkeys(silenced, "")
-        if process != "command":
-            known.pop(OWNER, None)
-        return known
+
+    def _configuration(self, port: int) -> Configuration:
+        return Configuration(
+            root=ROOT,
+            data_dir=self.directory / "toolgate",
+            host="127.0.0.1",
+            port=port,
+            web_concurrency=self.web_concurrency,
+            worker_concurrency=WORKER_CONCURRENCY,
+            production=False,
+            allowed_hosts=[],
+            trusted_proxies=[],
+            given={},
+        )
+
+    def _commands(self, port: int, listening: int) -> list[Command]:
+        """What `make up` would run with this configuration."""
+        return commands.processes(self._configuration(port), self.addresses, listening)
 
     def output_of(self, *words: str, given: bytes = b"") -> Any:
         """The JSON that `python -m WORDS…` prints."""
@@ -119,7 +146,7 @@ class Stack:
 
     def _start(self) -> None:
         self.services.__enter__()
-        self.addresses = self.services.addresses()
+        self.addresses = self._configuration(self.ports["web"]).addresses(self.services.addresses())
         for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
             subprocess.run(
                 [sys.executable, "manage.py", *command],
@@ -131,29 +158,47 @@ class Stack:
         made = self.output_of("bench.people", str(USERS))
         self.tenant, self.keys = made["tenant"], made["keys"]
         self._spawn("provider", "bench.upstream", str(self.ports["provider"]))
-        # As `make up` does: the parent listens, and the web process inherits the socket.
         with sockets.listen("127.0.0.1", self.ports["web"]) as listening:
-            descriptor = listening.fileno()
-            self._spawn("web", *WEB, "--fd", str(descriptor), "--no-proxy-headers", inherited=(descriptor,))
-        self._spawn("worker", *WORKER, "--concurrency", "8")
-        self._spawn("beat", *BEAT, "--schedule", str(self.directory / "beat-schedule"))
+            numbers = itertools.count(1)
+            for command in self._commands(self.ports["web"], listening.fileno()):
+                number = next(numbers) if command.name == "web" else 1
+                name = command.name if number == 1 else f"{command.name} {number}"
+                self._run(name, command)
         self._spawn("view", *FLOOR_WEB, "--port", str(self.ports["view"]), "--no-proxy-headers", "--lifespan", "off")
-        self._spawn("task", *FLOOR_WORKER, "--concurrency", "8")
-        self._wait("web", "/readyz")
-        self._wait("view", "/")
+        self._spawn("task", *FLOOR_WORKER, "--concurrency", str(WORKER_CONCURRENCY))
+        self.wait("web", "/readyz")
+        self.wait("view", "/")
 
-    def _spawn(self, name: str, *words: str, inherited: tuple[int, ...] = ()) -> None:
+    def start_beside(self, kind: str, **settings: str) -> None:
+        """Start another "web" or "worker" with settings of its own, as "counted web" or "counted worker"."""
+        name = f"counted {kind}"
+        self.ports.setdefault(name, ports.choose(None))
+        with sockets.listen("127.0.0.1", self.ports[name]) as listening:
+            for command in self._commands(self.ports[name], listening.fileno()):
+                if command.name == kind:
+                    self._run(name, command, **settings)
+                    return
+
+    def stop_beside(self) -> None:
+        """End what `start_beside` has started."""
+        for name in [name for name in self._processes if name.startswith("counted ")]:
+            end(self._processes.pop(name), [(signal.SIGTERM, 8.0)])
+
+    def _run(self, name: str, command: Command, **settings: str) -> None:
+        environment = command.environment | self._settings() | settings
+        self._start_process(name, command.words, environment, command.inherited)
+
+    def _spawn(self, name: str, *words: str) -> None:
+        self._start_process(name, (sys.executable, "-m", *words), self.environment(name))
+
+    def _start_process(
+        self, name: str, words: tuple[str, ...], environment: dict[str, str], inherited: tuple[int, ...] = ()
+    ) -> None:
         with (self.directory / f"{name}.log").open("ab") as log:
-            self._processes[name] = spawn(
-                [sys.executable, "-m", *words],
-                cwd=ROOT,
-                env=self.environment(name),
-                stdout=log,
-                stderr=log,
-                pass_fds=inherited,
-            )
+            self._processes[name] = spawn(words, cwd=ROOT, env=environment, stdout=log, stderr=log, pass_fds=inherited)
 
-    def _wait(self, name: str, path: str) -> None:
+    def wait(self, name: str, path: str) -> None:
+        """Return when a server answers 200 at this path."""
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             try:

@@ -12,20 +12,10 @@ import uvloop
 
 from bench import machine
 from bench.measure import measure, median
-from bench.scenarios import DIRECT_STREAM, Scenario, request_text
+from bench.scenarios import DIRECT_STREAM, V1_STREAM, request_text
 from bench.stack import Stack
-from bench.upstream import WORDS
 
-COMPATIBLE = Scenario(
-    "compatible",
-    "chat completions, streamed",
-    "web",
-    "/v1/chat/completions",
-    {"model": "openai/chat", "messages": [{"role": "user", "content": "What is on my list?"}], "stream": True},
-    expected="[DONE]",
-    first=f'"content":"{WORDS[0].strip()}',
-)
-HOLD = COMPATIBLE.body | {"model": "openai/hold"}
+HOLD = V1_STREAM.body | {"model": "openai/hold"}
 ROUNDS = 3
 SECONDS = 3.0
 PATIENCE_SECONDS = 50.0
@@ -37,9 +27,9 @@ def main() -> int:
     """Measure and print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     with Stack() as stack:
-        measure(stack, COMPATIBLE.plan(stack, 4, 1.0))
+        measure(stack, V1_STREAM.plan(stack, 4, 1.0))
         direct = median([measure(stack, DIRECT_STREAM.plan(stack, 1, 1.0)) for _ in range(ROUNDS)])
-        ours = median([measure(stack, COMPATIBLE.plan(stack, 1, SECONDS, 0.5)) for _ in range(ROUNDS)])
+        ours = median([measure(stack, V1_STREAM.plan(stack, 1, SECONDS, 0.5)) for _ in range(ROUNDS)])
         added = ours["first_p50"] - direct["first_p50"]
         print(
             f"First token at c1, p50: provider {direct['first_p50']:.2f} ms, "
@@ -58,8 +48,8 @@ def main() -> int:
 async def _hold(stack: Stack, count: int) -> tuple[int, float, float]:
     """How many streams got their first word, after how many seconds; and the p50 of chats beside them, in ms."""
     began = time.perf_counter()
-    requests = [request_text(stack.ports["web"], COMPATIBLE.path, HOLD, key) for key in stack.keys]
-    first = COMPATIBLE.first.encode()
+    requests = [request_text(stack.ports["web"], V1_STREAM.path, HOLD, key) for key in stack.keys]
+    first = V1_STREAM.first.encode()
     opened = 0
     done = asyncio.Event()
 
@@ -89,7 +79,7 @@ async def _hold(stack: Stack, count: int) -> tuple[int, float, float]:
     except TimeoutError:
         pass
     seconds = time.perf_counter() - began
-    beside = (await asyncio.to_thread(measure, stack, COMPATIBLE.plan(stack, 1, 2.0)))["p50"]
+    beside = (await asyncio.to_thread(measure, stack, V1_STREAM.plan(stack, 1, 2.0)))["p50"]
     for each in streams:
         each.cancel()
     return opened, seconds, beside

@@ -8,15 +8,30 @@ import orjson
 import psycopg
 
 from bench import machine, targets
+from bench.counted import counted
 from bench.measure import Figures, Others, measure, median
 from bench.remote_tools import remote_tools
-from bench.scenarios import BATCH, CHAT, DIRECT, DIRECT_STREAM, STREAM, TOOL, TOOLS, VIEW, Scenario, request_text
+from bench.scenarios import (
+    AT_EVERY_LEVEL,
+    BATCH,
+    DIRECT,
+    DIRECT_STREAM,
+    OF_MANY_CALLS,
+    V1_CHAT,
+    V1_STREAM,
+    V1_TOOL,
+    V1_TOOLS,
+    VIEW,
+    Scenario,
+    request_text,
+)
 from bench.stack import Stack
 
 CONCURRENCIES = (1, 16, 64)
 WARM_UP_SECONDS = 1.0
-# What every scenario is compared with, and how often one request of it asks the provider.
-DIRECT_OF = {"chat": ("direct", 1), "tool": ("direct", 2), "tools": ("direct", 2), "stream": ("direct_stream", 1)}
+# One client's requests on one connection, and what the database is asked for one of them.
+KINDS = {"chat": V1_CHAT, "streamed: first token": V1_STREAM, "one governed call": V1_TOOL, "eight calls": V1_TOOLS}
+COUNTED = (V1_CHAT, V1_STREAM, V1_TOOL, V1_TOOLS)
 ROWS = """
     SELECT (SELECT count(*) FROM tool_calls WHERE status = 'success'), (SELECT count(*) FROM tool_calls),
         (SELECT count(*) FROM ledger_entries WHERE kind = 'settled')"""
@@ -32,10 +47,30 @@ class Effort:
     floor_seconds: float
     remote: bool
     connection_requests: int
+    counted: tuple[Scenario, ...]
+    counted_requests: int
 
 
-QUICK = Effort(1, seconds=1.2, warm_seconds=0.3, floor_seconds=0.4, remote=False, connection_requests=30)
-FULL = Effort(3, seconds=3.0, warm_seconds=0.5, floor_seconds=0.8, remote=True, connection_requests=200)
+QUICK = Effort(
+    1,
+    seconds=1.2,
+    warm_seconds=0.3,
+    floor_seconds=0.4,
+    remote=False,
+    connection_requests=30,
+    counted=(V1_CHAT, V1_TOOL),
+    counted_requests=50,
+)
+FULL = Effort(
+    3,
+    seconds=3.0,
+    warm_seconds=0.5,
+    floor_seconds=0.8,
+    remote=True,
+    connection_requests=200,
+    counted=COUNTED,
+    counted_requests=200,
+)
 
 
 def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Report:
@@ -55,7 +90,7 @@ def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Rep
         samples.setdefault(name, {}).setdefault(str(concurrency), []).append(figures)
 
     say("warming up")
-    for scenario in (CHAT, TOOL, STREAM):
+    for scenario in AT_EVERY_LEVEL:
         answered += measure(stack, scenario.plan(stack, 16, WARM_UP_SECONDS))["total"] * scenario.calls
     for number in range(effort.rounds):
         say(f"round {number + 1} of {effort.rounds}")
@@ -64,16 +99,28 @@ def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Rep
                 sample(scenario, concurrency, effort.floor_seconds)
             floor("task", "bench.floors.task", concurrency)
             floor("insert", "bench.floors.insert", concurrency)
-            for scenario in (CHAT, TOOL, STREAM):
+            for scenario in AT_EVERY_LEVEL:
                 sample(scenario, concurrency, effort.seconds)
-        sample(TOOLS, 16, effort.seconds)
+        for scenario in OF_MANY_CALLS:
+            sample(scenario, 16, effort.seconds)
     merged = {name: {level: median(each) for level, each in levels.items()} for name, levels in samples.items()}
     floors = {name: merged.pop(name) for name in ("direct", "direct_stream", "view", "task", "insert")}
     _add_added(merged, floors)
-    report: targets.Report = {"machine": machine.description(), "scenarios": merged, "floors": floors}
+    report: targets.Report = {
+        "machine": machine.description(),
+        "web_processes": stack.web_concurrency,
+        "scenarios": merged,
+        "floors": floors,
+    }
     say("one client on one connection")
-    report["connections"] = _connections(stack, effort.connection_requests)
+    asked = _connections(stack, effort.connection_requests)
+    report["connections"], report["kinds"] = asked["ways"], asked["kinds"]
+    # Each kind is asked through the SDK and through a socket, with one request before those that count.
+    answered += 2 * (effort.connection_requests + 1) * sum(scenario.calls for scenario in KINDS.values())
     report["memory"] = _memory(stack)
+    say("counting round trips, commits and WAL")
+    report["counted"] = counted(stack, effort.counted, effort.counted_requests)
+    answered += report["counted"].pop("answered")["calls"]
     if effort.remote:
         say("slow remote tools beside fast local ones")
         report["remote"] = remote_tools(stack)
@@ -97,21 +144,29 @@ def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Rep
 def _add_added(scenarios: dict[str, Any], floors: dict[str, Any]) -> None:
     """Beside each latency, what of it is Toolgate's: without the provider's own time at that concurrency."""
     for name, levels in scenarios.items():
-        direct, times = DIRECT_OF[name]
+        direct = "direct_stream" if "stream" in name else "direct"
+        times = 2 if "tool" in name else 1
         for level, figures in levels.items():
             figures["added_p50"] = figures["p50"] - times * floors[direct][level]["p50"]
             if "first_p50" in figures:
                 figures["added_first_p50"] = figures["first_p50"] - floors[direct][level]["first_p50"]
-            if name == "tools":
+            if name.endswith("tools"):
                 figures["calls_per_second"] = figures["per_second"] * BATCH
 
 
-def _connections(stack: Stack, times: int) -> dict[str, dict[str, float]]:
-    """Median milliseconds of one client's requests without tools, by way of asking."""
+def _connections(stack: Stack, times: int) -> dict[str, Any]:
+    """Median milliseconds of one client's requests: `ways` of asking for a chat, `kinds` of requests."""
     port, key = stack.ports["web"], stack.keys[0]
-    request = request_text(port, CHAT.path, CHAT.body, key)
-    plan = {"port": port, "key": key, "model": CHAT.body["model"], "request": request, "times": times}
-    found: dict[str, dict[str, float]] = stack.output_of("bench.sdk", given=orjson.dumps(plan))
+    kinds = {
+        name: {
+            "model": scenario.body["model"],
+            "request": request_text(port, scenario.path, scenario.body, key),
+            "first": scenario.first,
+        }
+        for name, scenario in KINDS.items()
+    }
+    plan = {"port": port, "key": key, "kinds": kinds, "times": times}
+    found: dict[str, Any] = stack.output_of("bench.sdk", given=orjson.dumps(plan))
     return found
 
 

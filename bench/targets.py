@@ -40,23 +40,29 @@ def _errors(report: Report) -> float:
 
 
 TARGETS = [
-    Target("chat, c16", _of("chat", "16", "per_second"), 435, "/s", True, "3 × LiteLLM's 145/s"),
+    Target("/v1 chat, c1, p50", _of("v1_chat", "1", "p50"), 2.5, "ms", False, "LiteLLM: 9.3 ms"),
+    Target("/v1 chat, c16", _of("v1_chat", "16", "per_second"), 800, "/s", True, "6.5 × LiteLLM's 123/s"),
     Target(
-        "chat, c64 against c16",
-        lambda report: _of("chat", "64", "per_second")(report) / _of("chat", "16", "per_second")(report),
-        0.9,
+        "/v1 chat, c64 against c16",
+        lambda report: _of("v1_chat", "64", "per_second")(report) / _of("v1_chat", "16", "per_second")(report),
+        0.95,
         "×",
         True,
         "no collapse under load",
     ),
     Target(
-        "chat, c64: p95 against p50",
-        lambda report: _of("chat", "64", "p95")(report) / _of("chat", "64", "p50")(report),
+        "/v1 chat, c64: p95 against p50",
+        lambda report: _of("v1_chat", "64", "p95")(report) / _of("v1_chat", "64", "p50")(report),
         3,
         "×",
         False,
         "nobody waits for the others",
     ),
+    Target("/v1 stream, c1, first token", _of("v1_stream", "1", "first_p50"), 3, "ms", False, "LiteLLM: 12.8 ms"),
+    Target("/v1 stream, c16", _of("v1_stream", "16", "per_second"), 600, "/s", True, "14 × LiteLLM's 42/s"),
+    Target("/v1 governed call, c1, p50", _of("v1_tool", "1", "p50"), 7, "ms", False, "peers' bare: 13–50 ms"),
+    Target("/v1 governed call, c16", _of("v1_tool", "16", "per_second"), 300, "/s", True, "peers' bare calls: 53/s"),
+    Target("/v1 eight calls a turn, c16", _of("v1_tools", "16", "calls_per_second"), 600, "/s", True),
     Target(
         "kept-alive connection against a new one",
         lambda report: max(each["kept"] / each["new"] for each in report["connections"].values()),
@@ -74,9 +80,6 @@ TARGETS = [
         False,
         "no audit row, no answer",
     ),
-    Target("first token, c1, added", _of("stream", "1", "added_first_p50"), 4, "ms", False, "LiteLLM: 12 ms"),
-    Target("one governed call, c16", _of("tool", "16", "per_second"), 200, "/s", True, "4 × ContextForge's 53/s, bare"),
-    Target("one governed call, c1, p50", _of("tool", "1", "p50"), 8, "ms", False, "peers' bare tools/call: 13–50 ms"),
     Target(
         "memory of web + worker + beat",
         lambda report: float(report["memory"]["together"]["pss_mib"]),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from bench import report, sdk
 from bench.measure import median
-from bench.scenarios import request_text
+from bench.scenarios import V1_CHAT, V1_STREAM, request_text
 from tests.people import Cast
 
 if TYPE_CHECKING:
@@ -13,10 +13,21 @@ if TYPE_CHECKING:
 MODEL = "offline/demo"
 
 
+def _plan(stack: "Stack", tenant: Cast) -> sdk.Plan:
+    asked = {"chat": V1_CHAT, "streamed": V1_STREAM}
+    kinds = {
+        name: sdk.Kind(
+            MODEL,
+            request_text(stack.port, each.path, each.body | {"model": MODEL}, tenant.alice.key),
+            '"content":"' if each.first else "",
+        )
+        for name, each in asked.items()
+    }
+    return sdk.Plan(stack.port, tenant.alice.key, kinds, times=1)
+
+
 def test_every_way_of_asking_gets_an_answer_on_a_kept_and_on_a_new_connection(stack: "Stack", tenant: Cast) -> None:
-    body = {"content": "What is on my list?", "model": MODEL}
-    request = request_text(stack.port, "/api/v1/chat", body, tenant.alice.key)
-    found = sdk.run(sdk.Plan(stack.port, tenant.alice.key, MODEL, request, times=1))
+    found = sdk.ways(_plan(stack, tenant))
     assert set(found) == {
         "openai SDK",
         "openai SDK, async",
@@ -27,6 +38,13 @@ def test_every_way_of_asking_gets_an_answer_on_a_kept_and_on_a_new_connection(st
     for name, figures in found.items():
         assert set(figures) == {"kept", "new"}, name
         assert all(milliseconds > 0 for milliseconds in figures.values()), name
+
+
+def test_every_kind_of_request_is_asked_through_the_sdk_and_through_a_socket(stack: "Stack", tenant: Cast) -> None:
+    found = sdk.kinds(_plan(stack, tenant))
+    assert set(found) == {"chat", "streamed"}
+    for figures in found.values():
+        assert figures["sdk"] > 0 and figures["raw"] > 0
 
 
 def test_the_rate_of_several_rounds_is_shown_with_how_far_they_lie_apart() -> None:
