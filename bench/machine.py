@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -41,6 +42,30 @@ def cpu_seconds(root: int) -> float:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return ticks / TICKS
+
+
+def listener(port: int) -> int | None:
+    """The process that listens at this port of this machine, the eldest of several; None when it cannot be found."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        lines = (PROC / "net" / table).read_text().splitlines()[1:]
+        for fields in map(str.split, lines):
+            # Field 3 is the state, and 0A means that it listens.
+            if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                inodes.add(f"socket:[{fields[9]}]")
+    for pid in sorted(int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()):
+        if not inodes.isdisjoint(_opened(pid)):
+            return pid
+    return None
+
+
+def _opened(pid: int) -> list[str]:
+    found = []
+    with suppress(OSError):
+        for opened in (PROC / str(pid) / "fd").iterdir():
+            with suppress(OSError):
+                found.append(os.readlink(opened))
+    return found
 
 
 def memory(root: int) -> dict[str, float]:
