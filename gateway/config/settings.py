@@ -142,6 +142,8 @@ DATABASE_ROUTERS = ["tenants.scope.routing.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The service code's own asynchronous pool, on the app's login.
 DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 20, least=1, most=1000)
+# Not behind a pooler that gives each transaction another connection.
+DATABASE_PREPARED_STATEMENTS = env.boolean("DATABASE_PREPARED_STATEMENTS", True)
 
 # --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
 REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"

@@ -85,10 +85,12 @@ def integer(name: str, default: int, *, least: int = 0, most: int = 1_000_000) -
     return number
 
 
-def boolean(name: str) -> bool:
-    """The setting as true or false; false when it is set nowhere."""
+def boolean(name: str, default: bool = False) -> bool:
+    """The setting as true or false; `default` when it is set nowhere."""
     given = text(name).lower()
-    if given not in {"", "0", "1", "false", "true", "no", "yes", "off", "on"}:
+    if not given:
+        return default
+    if given not in {"0", "1", "false", "true", "no", "yes", "off", "on"}:
         raise WrongSetting(f"{name} must be true or false, not {given!r}")
     return given in {"1", "true", "yes", "on"}
 

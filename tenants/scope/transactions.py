@@ -23,8 +23,7 @@ from psycopg_pool import AsyncConnectionPool
 from tenants.scope import jsonb
 
 Connection = psycopg.AsyncConnection[dict[str, Any]]
-Pool = AsyncConnectionPool[Connection]
-_pools: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, Pool]] = WeakKeyDictionary()
+_pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, LastUsedFirst]]" = WeakKeyDictionary()
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
 # How often a broken pooled connection is replaced before the database counts as unavailable.
@@ -38,18 +37,39 @@ class TenantScope(NamedTuple):
     user_id: uuid.UUID
 
 
+class LastUsedFirst(AsyncConnectionPool[Connection]):
+    """A pool that hands out the connection that came back last: its backend's memory is still in the caches.
+
+    Those that nobody needs stay unused, and are closed after `max_idle`.
+    """
+
+    async def _get_ready_connection(self, timeout: float | None) -> Connection | None:
+        if self._pool:
+            # psycopg_pool takes from the left, and from there it closes unused ones too.
+            self._pool.rotate(1)
+        return await super()._get_ready_connection(timeout)
+
+
+def prepares() -> bool:
+    """Whether statements are prepared on connections; not behind a pooler that gives each transaction another one."""
+    return bool(settings.DATABASE_PREPARED_STATEMENTS)
+
+
 async def _configure(connection: Connection) -> None:
     await connection.set_autocommit(True)
-    # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
-    await connection.execute("SET plan_cache_mode = force_generic_plan")
+    if prepares():
+        # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
+        await connection.execute("SET plan_cache_mode = force_generic_plan")
+    else:
+        connection.prepare_threshold = None
     set_json_loads(jsonb.loads, connection)
 
 
-async def pool(login: str = "default") -> Pool:
+async def pool(login: str = "default") -> LastUsedFirst:
     """This event loop's pool on a database login; connections in it are in autocommit mode."""
     pools = _pools.setdefault(asyncio.get_running_loop(), {})
     if login not in pools:
-        fresh: Pool = AsyncConnectionPool(
+        fresh = LastUsedFirst(
             settings.DATABASE_URLS[login],
             kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
             min_size=0 if login != "default" else 1,
@@ -92,6 +112,18 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 
 
 @asynccontextmanager
+async def borrowed() -> AsyncIterator[Connection]:
+    """A connection of this event loop's pool on the app's login, in autocommit mode and in no tenant."""
+    connections_of = await pool()
+    held = await _whole(connections_of)
+    try:
+        yield held
+    finally:
+        # The pool replaces a broken one.
+        await connections_of.putconn(held)
+
+
+@asynccontextmanager
 async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIterator[Connection]:
     """A transaction in the scope; commits at the end, rolls back on any exception.
 
@@ -100,24 +132,20 @@ async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIte
     Its statements are pipelined: one whose rows nobody fetches costs no round trip of its own, and its error shows at
     the next fetch or at the end.
     """
-    connections_of = await pool()
-    held = await _whole(connections_of)
-    try:
-        async with held.pipeline():
-            await held.execute(_BEGIN_SNAPSHOT if snapshot else "BEGIN")
-            await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
-            yield held
-            await held.execute("COMMIT")
-    except BaseException:
-        with suppress(psycopg.Error):
-            await held.rollback()
-        raise
-    finally:
-        # The pool replaces the broken connection.
-        await connections_of.putconn(held)
+    async with borrowed() as held:
+        try:
+            async with held.pipeline():
+                await held.execute(_BEGIN_SNAPSHOT if snapshot else "BEGIN")
+                await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
+                yield held
+                await held.execute("COMMIT")
+        except BaseException:
+            with suppress(psycopg.Error):
+                await held.rollback()
+            raise
 
 
-async def _whole(connections_of: Pool) -> Connection:
+async def _whole(connections_of: LastUsedFirst) -> Connection:
     """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()

@@ -1,0 +1,72 @@
+"""SQL functions as asynchronous code calls them: alone, in one round trip that is a transaction too, or within another.
+
+A function of a tenant takes tenant and member first, and sets them itself before it reads or writes anything:
+
+    PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
+
+So one statement in autocommit mode restricts itself, works and commits. One that reads or writes a partitioned table
+has SET plan_cache_mode = force_generic_plan in its header: its statements would be planned anew, over every partition,
+at each call. What a session sets is no substitute: it is lost behind a pooler.
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from psycopg.rows import args_row
+from psycopg.types.json import Jsonb
+from psycopg.types.numeric import Int2, Int4, Int8
+
+from tenants.scope.transactions import Connection, TenantScope, borrowed
+
+Made = TypeVar("Made")
+
+
+def _json(value: Any) -> Jsonb:
+    """Jsonb(None) is JSON's null; a bare None is no value."""
+    return value if isinstance(value, Jsonb) else Jsonb(value)
+
+
+# Types that psycopg chooses by the value where it is not told: each choice would be a statement of its own to prepare.
+_ADAPTED: dict[str, Callable[[Any], Any]] = {
+    "int2": Int2,
+    "int4": Int4,
+    "int8": Int8,
+    "jsonb": _json,
+    "jsonb[]": lambda values: [None if value is None else _json(value) for value in values],
+}
+declared: "dict[str, Function[Any]]" = {}
+
+
+class Function(Generic[Made]):
+    """A SQL function: its name, what makes a row of its columns, and its arguments after tenant and member with types.
+
+    `writes` is False for one that only reads, whose transaction leaves nothing to make durable.
+    """
+
+    def __init__(self, name: str, make: Callable[..., Made], *, writes: bool = True, **arguments: str):
+        self.name, self.writes = name, writes
+        self.arguments = {"tenant": "uuid", "member": "uuid"} | arguments
+        self._adapt = [(given, _ADAPTED.get(kind)) for given, kind in arguments.items()]
+        self._row = args_row(make)
+        places = ", ".join(f"%s::{kind}" for kind in self.arguments.values())
+        self._statement = f"SELECT * FROM {name}({places})".encode()
+        declared[name] = self
+
+    async def alone(self, scope: TenantScope, /, **values: Any) -> list[Made]:
+        """Call it as a transaction of its own; its rows, once that is committed.
+
+        Raises psycopg.Error, and then nothing has happened; after OperationalError nobody knows.
+        """
+        async with borrowed() as connection:
+            return await self.within(connection, scope, **values)
+
+    async def within(self, connection: Connection, scope: TenantScope, /, **values: Any) -> list[Made]:
+        """Call it as a part of the connection's transaction; its rows."""
+        if len(values) != len(self._adapt):
+            raise TypeError(f"{self.name} takes {', '.join(self.arguments)}")
+        given: list[Any] = [*scope]
+        for name, adapt in self._adapt:
+            value = values[name]
+            given.append(value if adapt is None or value is None else adapt(value))
+        cursor = connection.cursor(row_factory=self._row)
+        return await (await cursor.execute(self._statement, given)).fetchall()
