@@ -1,7 +1,7 @@
 """Rows for what has to be delivered: written with the event that they are about, and delivered later.
 
 write    in the event's transaction: one statement, and no row where no target wants the event
-         (`insertion`: as a part of another statement)
+         (`notify_targets`, as SQL functions call it)
 send     after its commit: asks a worker to deliver
 send_due for the sweeper: asks again for what is due, whatever became of earlier messages
 """
@@ -18,7 +18,6 @@ from psycopg import AsyncCursor
 from redis.exceptions import RedisError
 
 from notifications.events import Event
-from tenants.people.principal import DECIDERS
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection
 from tools.network import messages
@@ -28,8 +27,6 @@ log = logging.getLogger(__name__)
 # Destinations that stand for members of the tenant; each gets a row of their own.
 DECIDING, REQUESTER = "deciders", "requester"
 GROUPS = [DECIDING, REQUESTER]
-# Who is written to where the tenant has no target for them.
-DEFAULT_CHANNEL = "email"
 KEPT_DAYS = 30
 # Tenants that one sweep asks for; the next one comes in seconds.
 BATCH = 500
@@ -38,29 +35,10 @@ OVERDUE_SECONDS = 2
 # A broker that hangs is waited for so long; the sweeper finds what it did not take.
 SEND_SECONDS = 1.0
 
-_INSERT = f"""
-    INSERT INTO notifications (id, tenant_id, user_id, event, subject_id, payload, channel, target_id, recipient_id,
-        status, attempts, due_at, created_at, problem)
-    SELECT gen_random_uuid(), event.tenant_id, event.user_id, event.name, event.subject_id, event.payload,
-        target.channel, target.id, recipient.user_id, 'waiting', 0, now(), now(), ''
-    FROM (%s) event CROSS JOIN LATERAL (
-        SELECT id, channel, destination FROM notification_targets
-        WHERE tenant_id = event.tenant_id AND enabled AND event.name = ANY(events)
-        UNION ALL
-        SELECT NULL, '{DEFAULT_CHANNEL}', '{DECIDING}' WHERE event.asks_deciders AND NOT EXISTS (
-            SELECT FROM notification_targets
-            WHERE tenant_id = event.tenant_id AND channel = '{DEFAULT_CHANNEL}' AND destination = '{DECIDING}')
-    ) target CROSS JOIN LATERAL (
-        SELECT NULL::uuid AS user_id WHERE target.destination NOT IN ('{DECIDING}', '{REQUESTER}')
-        UNION ALL
-        SELECT m.user_id FROM memberships m JOIN users u ON u.id = m.user_id
-        WHERE m.tenant_id = event.tenant_id AND u.is_active AND u.email <> '' AND CASE target.destination
-            WHEN '{DECIDING}' THEN m.role = ANY('{{{",".join(DECIDERS)}}}') AND m.user_id <> event.user_id
-            WHEN '{REQUESTER}' THEN m.user_id = event.user_id END
-    ) recipient"""
-_EVENT = """
-    SELECT %(tenant_id)s::uuid AS tenant_id, %(user_id)s::uuid AS user_id, %(event)s::text AS name,
-        %(subject_id)s::uuid AS subject_id, %(payload)s::text AS payload, %(asks_deciders)s::boolean AS asks_deciders"""
+# Who is written to where the tenant has no target for them, by e-mail, says the function too.
+_WRITE = """
+    SELECT 1 WHERE notify_targets(%(tenant_id)s, %(user_id)s, %(event)s, %(subject_id)s, %(payload)s,
+        %(asks_deciders)s) > 0"""
 _SETTLED = """
     UPDATE notifications SET status = 'failed', problem = 'The request was over before it could be sent.',
         finished_at = now()
@@ -73,18 +51,6 @@ _DUE = """
 _FORGET = """
     DELETE FROM notifications WHERE status <> 'waiting' AND finished_at < now() - make_interval(days => %s)
     RETURNING id"""
-
-
-def insertion(event: str) -> str:
-    """SQL that writes a row for each target that wants an event, for use inside of the statement that makes it happen.
-
-    `event` is a query of one row or none, as `write` has it: tenant_id, user_id, name, subject_id, payload (JSON text),
-    asks_deciders.
-    """
-    return _INSERT % event
-
-
-_WRITE = insertion(_EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +77,7 @@ async def write(connection: Connection, event: Event) -> Written:
     }
     if event.type.answers:
         await connection.execute(_SETTLED, values)
-    return Written(event.tenant_id, await connection.execute(_WRITE.encode(), values))
+    return Written(event.tenant_id, await connection.execute(_WRITE, values))
 
 
 async def send(*written: Written) -> None:

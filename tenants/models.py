@@ -44,6 +44,22 @@ class Tenant(models.Model):
         return self.slug
 
 
+class RightsVersion(models.Model):
+    """The version of a tenant's rights, which triggers of the tables that say them change.
+
+    What was read under a version holds for as long as it is the tenant's, but for what time or use ends.
+    """
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    version = models.UUIDField(default=uuid.uuid4)
+
+    class Meta:
+        db_table = "rights_versions"
+
+    def __str__(self) -> str:
+        return str(self.version)
+
+
 class User(AbstractUser):
     """A person; one account may be a member of several tenants. A superuser operates the whole installation."""
 

@@ -14,16 +14,27 @@ from tools.gates.interface import Rights
 
 __all__ = ["LOAD", "Rights", "from_row", "load"]
 
+_VERSION = "SELECT rights_version(nullif(current_setting('toolgate.tenant', true), '')::uuid) AS rights_version"
 LOAD = f"""SELECT {policy.COLUMNS}, {catalogue.COLUMN}, {prompting.COLUMN},
-    {rules.COLUMN} FROM {policy.SOURCE}"""
+    {rules.COLUMNS} FROM {policy.SOURCE}"""
 
 
 def from_row(row: dict[str, Any] | None, agent: Mapping[str, Any]) -> Rights:
     """The rights out of a row of LOAD, under an agent's profile (`tools`, `max_tier`)."""
     known = policy.from_row(row, agent["tools"], agent.get("max_tier") or "")
-    return Rights(replace(known, **catalogue.from_row(row), **prompting.from_row(row)), rules.from_row(row))
+    return Rights(
+        replace(known, **catalogue.from_row(row), **prompting.from_row(row)),
+        rules.from_row(row),
+        row["rights_version"] if row else None,
+        row["rights_valid_until"] if row else None,
+    )
 
 
 async def load(connection: Connection, user_id: uuid.UUID, agent: Mapping[str, Any]) -> Rights:
     """The rights as the database has them now, inside the tenant's walls."""
-    return from_row(await (await connection.execute(LOAD.encode(), [user_id])).fetchone(), agent)
+    row = await (await connection.execute(LOAD.encode(), [user_id])).fetchone()
+    if row is not None:
+        return from_row(row, agent)
+    # Who is no member may nothing, until that changes.
+    version = await (await connection.execute(_VERSION)).fetchone()
+    return replace(from_row(None, agent), version=version and version["rights_version"])

@@ -12,32 +12,43 @@ from approvals import events
 from approvals.events import ApprovalEvents
 from approvals.requests import repository, rights
 from approvals.rules import evaluation
-from audit.calls import recorder
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
+from tools.invocation import recording
 
 # The limits of a call without an agent: whatever its user may.
 NO_AGENT: Mapping[str, Any] = {"tools": "all", "max_tier": ""}
 
 
 class CallUnitOfWork:
-    """See `tools.invocation.ports.UnitOfWork`; `agent` is the profile (`tools`, `max_tier`) that limits the user."""
+    """See `tools.invocation.ports.UnitOfWork`; `agent` is the profile (`tools`, `max_tier`) that limits the user.
 
-    def __init__(self, connection: Connection, user_id: uuid.UUID, agent: Mapping[str, Any] = NO_AGENT):
-        self.connection = connection
+    Without a connection it is good for one statement, which is a transaction by itself.
+    """
+
+    def __init__(self, connection: Connection | None, user_id: uuid.UUID, agent: Mapping[str, Any] = NO_AGENT):
+        self.own = connection
         self._user_id = user_id
         self._agent = agent
+
+    @property
+    def connection(self) -> Connection:
+        """The transaction's connection."""
+        assert self.own is not None, "a single statement that is a transaction by itself was promised"
+        return self.own
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
         return await rights.load(self.connection, self._user_id, self._agent)
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Sequence[ToolCall]:
+    async def propose(
+        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> Sequence[ToolCall]:
         """With their first ledger entries."""
-        return await recorder.propose(self.connection, place, evaluated, queued)
+        return await recording.propose(self.own, place, evaluated, queued, rights)
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """In the commit that lets the calls through."""
@@ -54,10 +65,13 @@ class CallPorts:
     """See `tools.invocation.ports.Approvals`."""
 
     @asynccontextmanager
-    async def step(self, scope: TenantScope) -> AsyncIterator[CallUnitOfWork]:
+    async def step(self, scope: TenantScope, alone: bool) -> AsyncIterator[CallUnitOfWork]:
         """Commits at the end, rolls back on any exception."""
-        async with transaction(scope) as connection:
-            yield CallUnitOfWork(connection, scope.user_id)
+        if alone:
+            yield CallUnitOfWork(None, scope.user_id)
+        else:
+            async with transaction(scope) as connection:
+                yield CallUnitOfWork(connection, scope.user_id)
 
     async def publish(self, asked: ApprovalEvents) -> None:
         """To sockets, mails and webhooks."""

@@ -14,9 +14,10 @@ from tools.gates.interface import RulesExhausted
 from tools.schemas.effort import Effort
 
 EVERY_TOOL = "*"
-# A column beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule
-# approves in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either.
-COLUMN = """
+# Columns beside those of tools.gates.policy: the rules in force that may concern the member, deny first. A rule
+# approves in its owner's stead: never the owner's own calls, and nothing once the owner may not approve either. And
+# when the next rule of the tenant expires.
+COLUMNS = """
     (SELECT jsonb_agg(jsonb_build_array(r.id, r.name, r.effect, r.tool_name, r.agent, r.condition, r.uses_left,
             r.binding) ORDER BY r.effect DESC, r.created_at, r.id)
         FROM approval_rules r
@@ -25,7 +26,9 @@ COLUMN = """
             AND (r.effect = 'deny' OR (r.uses_left IS NULL OR r.uses_left > 0) AND r.owner_id <> m.user_id
                 AND EXISTS (SELECT FROM memberships o JOIN users u ON u.id = o.user_id
                     WHERE o.tenant_id = r.tenant_id AND o.user_id = r.owner_id AND u.is_active
-                        AND o.role IN ('approver', 'owner')))) AS rules"""
+                        AND o.role IN ('approver', 'owner')))) AS rules,
+    (SELECT min(r.expires_at) FROM approval_rules r
+        WHERE r.tenant_id = m.tenant_id AND r.enabled AND r.expires_at > now()) AS rights_valid_until"""
 # Rules with uses are locked one after the other in the order of their ids, so that two turns never wait for each
 # other; the others are only kept from being switched off before the calls are committed.
 _USE = """
@@ -71,7 +74,7 @@ class Rule:
 
 
 def from_row(row: dict[str, Any] | None) -> tuple[Rule, ...]:
-    """The rules out of a row that holds COLUMN."""
+    """The rules out of a row that holds COLUMNS."""
     return tuple(Rule(*values) for values in (row and row["rules"]) or ())
 
 

@@ -17,9 +17,10 @@ A call's transitions, each a compare-and-set in the caller's transaction:
 A transition that finds another status or a newer fence changes nothing and says so.
 """
 
+import json
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -125,43 +126,54 @@ class Place:
 
 _OF_CALL = tuple(name for name in NewCall.__slots__ if name != "refusal")
 _OF_STATE = ("status", "error_code", "error_message", "error_field", "display", "row_key", "created_at", "queued_at")
-_COLUMNS = (*Place.__slots__, *_OF_CALL, *_OF_STATE, "finished_at")
-_INSERT_CALL = (
-    f"INSERT INTO tool_calls ({', '.join(_COLUMNS)}) VALUES ({', '.join(f'%({name})s' for name in _COLUMNS)})"
-)
-_INSERT_BOTH = f"""WITH call AS ({_INSERT_CALL} RETURNING id, tenant_id)
-    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
-    SELECT tenant_id, id, %(kind)s, %(version)s, %(commitment)s FROM call"""
+_NEW = (*Place.__slots__, *_OF_CALL, *_OF_STATE, "finished_at")
+_RECORD = "SELECT record_calls(%s, %s)"
 
 
 async def propose(
-    connection: Connection, place: Place, calls: list[NewCall], queued: frozenset[uuid.UUID]
+    connection: Connection, place: Place, calls: Sequence[NewCall], queued: frozenset[uuid.UUID]
 ) -> list[ToolCall]:
     """Write calls with their first ledger entries: refused ones final, those in `queued` queued.
 
     Returns their rows.
     """
+    written, call_rows, entries = new_rows(place, calls, queued)
+    await connection.execute(_RECORD, [call_rows, entries])
+    return written
+
+
+def new_rows(
+    place: Place, calls: Sequence[NewCall], queued: frozenset[uuid.UUID]
+) -> tuple[list[ToolCall], Jsonb, Jsonb]:
+    """Calls as `propose` writes them: their rows; and the two arguments of the SQL function `record_calls`, for a
+    function that writes them together with something else."""
     now = datetime.now(UTC)
     written: list[ToolCall] = []
-    adapted: list[dict[str, Any]] = []
-    entries: list[tuple[Any, ...]] = []
+    call_rows: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for each in calls:
         call = _row(place, each, now, each.id in queued)
         values = rows.values(call)
-        entries.append(_entry(call, ledger.proposed(values)))
+        payloads = [ledger.proposed(values)]
         if each.refusal is not None:
-            entries.append(_entry(call, ledger.settled(values)))
+            payloads.append(ledger.settled(values))
+        entries += [dict(zip(ledger.COLUMNS, _entry(call, payload), strict=True)) for payload in payloads]
+        call_rows.append({name: values[name] for name in _NEW})
         written.append(call)
-        adapted.append(values | {"input": _json(call.input), "decision": Jsonb(call.decision)})
-    if len(calls) == len(entries) == 1:
-        # What most turns are: one statement, one round trip.
-        entry = dict(zip(ledger.COLUMNS[3:], entries[0][3:], strict=True))
-        await connection.execute(_INSERT_BOTH.encode(), adapted[0] | entry)
-    else:
-        async with connection.cursor() as cursor:
-            await cursor.executemany(_INSERT_CALL.encode(), adapted)
-            await cursor.executemany(ledger.INSERT.encode(), entries)
-    return written
+    return written, Jsonb(call_rows, _dumps), Jsonb(entries, _dumps)
+
+
+def _dumps(values: Any) -> str:
+    return json.dumps(values, default=_text)
+
+
+def _text(value: Any) -> str:
+    """A value as PostgreSQL reads it out of JSON."""
+    if isinstance(value, bytes):
+        return f"\\x{value.hex()}"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value)
 
 
 def _entry(call: ToolCall, payload: dict[str, Any], record_id: uuid.UUID | None = None) -> tuple[Any, ...]:

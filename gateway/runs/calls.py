@@ -3,15 +3,17 @@
 import asyncio
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 
 from audit.calls.recorder import NewCall, Place
+from audit.calls.rows import ToolCall
 from gateway.providers.interface import Answer
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
 from gateway.runs.rows import Run, RunCall, TurnValues
 from gateway.runs.view import TurnView, pending
 from tools.gates import order
-from tools.gates.interface import Occasion
+from tools.gates.interface import Occasion, Rights
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
 from tools.invocation.proposal import Proposal, Proposed, propose
@@ -28,11 +30,16 @@ async def commit(
     earlier = (call for each in execution.view.turns for call in each.calls)
     fresh: Run | None = None
 
-    async def record(step: UnitOfWork, evaluated: list[NewCall]) -> None:
+    place = Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number)
+
+    async def record(
+        step: UnitOfWork, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> Sequence[ToolCall]:
         nonlocal fresh
-        fresh = await step.commit_turn(values)
+        fresh, written = await step.commit_turn(values, place, evaluated, queued, rights)
         if fresh is None:
             raise RunLost
+        return written
 
     def committed(proposed: Proposed) -> None:
         execution.known = proposed.rights
@@ -44,9 +51,9 @@ async def commit(
     await propose(
         Proposal(
             suggestions=[Suggestion(call.name, call.arguments) for call in answer.calls],
-            place=Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number),
+            place=place,
             caller=execution.caller,
-            step=lambda: ports.step(execution),
+            step=lambda alone: ports.step(execution, alone=alone),
             gates=(lambda: order.gates(Occasion.MIXED)) if refused else ports.gates,
             new_id=ports.new_id,
             record=record,
@@ -84,17 +91,22 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
             if execution.sent:
                 await execution.wake_up.wait()
             execution.wake_up.clear()
+            async with execution.ports.step(execution, alone=True) as step:
+                turn.calls = await step.calls(turn)
+            batch, ready = _batch(execution, turn), list[uuid.UUID]()
             suspended: Run | None = None
-            async with execution.ports.step(execution) as step:
-                batch, ready = await _move_on(execution, step, turn)
-                if unnoted := _unnoted(turn):
-                    await step.note(unnoted)
-                    turn.calls = await step.calls(turn)
-                if not batch and not at_rest(turn) and not halting(execution, turn):
-                    suspended = await step.suspend(turn, continuity.notice(pending(turn)))
-                    if suspended is None:
-                        raise RunLost
-            execution.sent = False
+            if _moves_on(execution, turn, batch):
+                async with execution.ports.step(execution) as step:
+                    batch, ready = await _move_on(execution, step, turn)
+                    if unnoted := _unnoted(turn):
+                        await step.note(unnoted)
+                        turn.calls = await step.calls(turn)
+                    if not batch and not at_rest(turn) and not halting(execution, turn):
+                        suspended = await step.suspend(turn, continuity.notice(pending(turn)))
+                        if suspended is None:
+                            raise RunLost
+            # While some of them run, nothing is new before the next wake-up.
+            execution.sent = bool(batch)
             execution.view.changed()
             if halting(execution, turn):
                 return
@@ -109,6 +121,19 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
                 return
 
 
+def _batch(execution: RunExecution, turn: TurnView) -> list[uuid.UUID]:
+    """The ids of the calls that run, or may."""
+    runnable = ((call.id, call.tool_name, _passed_over(call)) for call in turn.calls)
+    return next_batch(runnable, execution.known.policy if execution.known else None)
+
+
+def _moves_on(execution: RunExecution, turn: TurnView, batch: list[uuid.UUID]) -> bool:
+    """Whether there is something to write: a call to be queued, a decision to be noted, a run to be let go of."""
+    waiting = any(call.status in ("proposed", "awaiting_approval") for call in turn.calls if call.id in batch)
+    left_to_humans = not batch and not at_rest(turn) and not halting(execution, turn)
+    return waiting or bool(_unnoted(turn)) or left_to_humans
+
+
 async def _move_on(
     execution: RunExecution, step: UnitOfWork, turn: TurnView
 ) -> tuple[list[uuid.UUID], list[uuid.UUID]]:
@@ -116,8 +141,7 @@ async def _move_on(
     ready: list[uuid.UUID] = []
     while True:
         turn.calls = await step.calls(turn)
-        runnable = ((call.id, call.tool_name, _passed_over(call)) for call in turn.calls)
-        batch = next_batch(runnable, execution.known.policy if execution.known else None)
+        batch = _batch(execution, turn)
         of_batch = [call for call in turn.calls if call.id in batch]
         due = [call.id for call in of_batch if call.status == "proposed"]
         ready += await step.enqueue(due) if due else []

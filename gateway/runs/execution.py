@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from approvals.events import ApprovalEvents
-from audit.calls.recorder import Failure
+from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.rows import ToolCall
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
 from gateway.runs.view import RunView, TurnView
@@ -58,8 +59,16 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
         """The turn's calls as they are now, each with the state of its approval request."""
         ...
 
-    async def commit_turn(self, values: TurnValues) -> Run | None:
-        """Write an answered turn; the run's new row."""
+    async def commit_turn(
+        self,
+        values: TurnValues,
+        place: Place,
+        evaluated: list[NewCall],
+        queued: frozenset[uuid.UUID],
+        rights: Rights,
+    ) -> tuple[Run | None, Sequence[ToolCall]]:
+        """Write an answered turn with its calls; the run's new row, and the calls as they are then. Raises
+        RightsChanged."""
         ...
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
@@ -94,8 +103,12 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
 class RunPorts(Protocol):
     """All that a run's loop does outside of itself."""
 
-    def step(self, execution: "RunExecution") -> AbstractAsyncContextManager[UnitOfWork]:
-        """A transaction about the run, within its user's walls."""
+    def step(self, execution: "RunExecution", *, alone: bool = False) -> AbstractAsyncContextManager[UnitOfWork]:
+        """A transaction about the run, restricted to its user.
+
+        `alone`: one of `calls`, `commit_turn` and `commit_last_turn` comes and nothing else. Each is a statement that
+        is a transaction by itself.
+        """
         ...
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:

@@ -10,7 +10,8 @@ from approvals.events import ApprovalEvents
 from approvals.requests import repository, resumption
 from approvals.requests.unit_of_work import CallUnitOfWork
 from audit.calls import recorder
-from audit.calls.recorder import Failure
+from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.rows import ToolCall
 from audit.identifiers import uuid7
 from gateway.providers.interface import Provider
 from gateway.runs import loop
@@ -32,7 +33,7 @@ from tools.invocation.dispatch import QueuedCall
 class LiveUnitOfWork(CallUnitOfWork):
     """One transaction about a run; see `gateway.runs.execution.UnitOfWork`."""
 
-    def __init__(self, execution: RunExecution, connection: Connection):
+    def __init__(self, execution: RunExecution, connection: Connection | None):
         super().__init__(connection, execution.scope.user_id, execution.view.run.profile)
         self._execution = execution
         self.notified: set[uuid.UUID] = set()
@@ -47,18 +48,25 @@ class LiveUnitOfWork(CallUnitOfWork):
 
     async def calls(self, turn: TurnView) -> list[RunCall]:
         """Out of `tool_calls` and `approval_requests`."""
-        return await records.calls(self.connection, self._execution.view.id, turn.number)
+        return await records.calls_by_id(self.own, self._execution.scope, [call.id for call in turn.calls])
 
-    async def commit_turn(self, values: TurnValues) -> Run | None:
-        """Under the driver's fence."""
-        return await records.commit_turn(self.connection, self._execution.view.run, values)
+    async def commit_turn(
+        self,
+        values: TurnValues,
+        place: Place,
+        evaluated: list[NewCall],
+        queued: frozenset[uuid.UUID],
+        rights: Rights,
+    ) -> tuple[Run | None, Sequence[ToolCall]]:
+        """Under the driver's fence, with the calls' first ledger entries."""
+        written, call_rows, entries = recorder.new_rows(place, evaluated, queued)
+        run = self._execution.view.run
+        return await records.commit_turn(self.own, run, values, rights, call_rows, entries), written
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
-        run = self._new(await records.commit_last_turn(self.connection, self._execution.view.run, values, end))
-        if run is not None and end.incomplete_reason != "time":
-            await continuity.remember(self.connection, self._execution, turn)
-        return run
+        digest = None if end.incomplete_reason == "time" else continuity.way_back(self._execution, turn)
+        return self._new(await records.commit_last_turn(self.own, self._execution.view.run, values, end, digest))
 
     async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
@@ -97,11 +105,15 @@ class LiveRunPorts:
     """See `gateway.runs.execution.RunPorts`; it has no state."""
 
     @asynccontextmanager
-    async def step(self, execution: RunExecution) -> AsyncIterator[LiveUnitOfWork]:
+    async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator[LiveUnitOfWork]:
         """Commits at the end, rolls back on any exception; notifications are sent after the commit."""
-        async with transaction(execution.scope) as connection:
-            unit = LiveUnitOfWork(execution, connection)
+        if alone:
+            unit = LiveUnitOfWork(execution, None)
             yield unit
+        else:
+            async with transaction(execution.scope) as connection:
+                unit = LiveUnitOfWork(execution, connection)
+                yield unit
         await outbox.ask(unit.notified)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:

@@ -118,7 +118,7 @@ async def _out_of_time(execution: RunExecution) -> None:
         await end(execution, ending)
         return
     answer = Answer(asked.text, finish_reason="cut_off")
-    async with execution.ports.step(execution) as step:
+    async with execution.ports.step(execution, alone=True) as step:
         run = await step.commit_last_turn(asked, TurnValues.of(answer, asked.attempt, 0), ending)
     advance(view, run)
 
@@ -194,7 +194,7 @@ async def _turn(execution: RunExecution) -> None:
         turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
         ending = RunEnd("incomplete" if reason else "completed", answer.text, reason)
-        async with execution.ports.step(execution) as step:
+        async with execution.ports.step(execution, alone=True) as step:
             run = await step.commit_last_turn(turn, values, ending)
         advance(view, run)
 

@@ -2,25 +2,25 @@
 
 import time
 import uuid
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 from django.conf import settings
 
-from approvals.requests import rights
 from gateway.providers.interface import PromptMessage, UserMessage
 from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
-from gateway.runs import loop, repository
-from gateway.runs.errors import NoSuchAgent, NoSuchConversation, NoSuchModel, ShadowsManagedTool
+from gateway.runs import loop, members, repository
+from gateway.runs.errors import NoSuchModel, ShadowsManagedTool
 from gateway.runs.execution import Asked, RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
+from gateway.runs.members import AgentMember
 from gateway.runs.prompting import continuity, messages, serialization, transcripts
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.rows import NewRun, Run
 from gateway.runs.view import RunView, from_rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tools.gates.interface import Rights
+from tools.gates.interface import Rights, RightsChanged
 from tools.invocation import evaluation
 
 
@@ -48,22 +48,28 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
     Raises NoSuchConversation, NoSuchAgent, NoSuchModel, NoSuchResponse, ShadowsManagedTool; UniqueViolation for a used
     idempotency key or a busy conversation.
     """
-    client = request.client
-    async with transaction(scope) as connection:
-        row = await repository.context(connection, scope.user_id, request.agent)
-        if row is None or row["agent_id"] is None:
-            raise NoSuchAgent(request.agent)
-        known = rights.from_row(row, row)
-        model = _model(request, row)
-        transcript: tuple[PromptMessage, ...] = ()
-        shown: list[PromptMessage] = []
-        conversation_id = request.conversation_id
+    while True:
+        member = await members.under(scope, request.agent)
+        try:
+            return await _opened(scope, request, member)
+        except RightsChanged:
+            members.forget(scope, request.agent)
+
+
+async def _opened(scope: TenantScope, request: ChatRequest, member: AgentMember) -> RunExecution:
+    """As `open`, for what is known of the member. Raises RightsChanged, and then nothing is written."""
+    model, client = _model(request, member), request.client
+    if client is not None:
+        _refuse_shadows(client, member.rights)
+    transcript: tuple[PromptMessage, ...] = ()
+    shown: list[PromptMessage] = []
+    conversation_id = request.conversation_id
+    reads = conversation_id is not None if client is None else transcripts.refers(client)
+    # Where nothing else is read or written, the run begins in a statement that is a transaction by itself.
+    async with transaction(scope) if reads else nullcontext() as connection:
         if client is not None:
-            _refuse_shadows(client, known)
             transcript, known_runs = await transcripts.whole(connection, scope, client)
             shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
-        elif conversation_id and not await repository.owns(connection, conversation_id):
-            raise NoSuchConversation(conversation_id)
         new = NewRun(
             id=uuid.uuid4(),
             tenant_id=scope.tenant_id,
@@ -71,8 +77,8 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
             conversation_id=conversation_id or uuid.uuid4(),
             message_id=uuid.uuid4(),
             user_message_id=uuid.uuid4(),
-            agent_id=row["agent_id"],
-            profile={name: row[name] for name in _PROFILE},
+            agent_id=member.agent_id,
+            profile=member.profile,
             model=model,
             surface=request.surface,
             lease=settings.RUN_LEASE_SECONDS,
@@ -81,21 +87,25 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
             content=request.content,
             title=request.content.strip()[:60],
         )
-        await repository.begin(connection, new, new_conversation=conversation_id is None)
-        if client is not None:
-            await repository.keep_request(connection, new, serialization.dumps(client))
-        elif request.conversation_id:
+        await repository.begin(
+            connection,
+            new,
+            version=member.version,
+            new_conversation=conversation_id is None,
+            request=None if client is None else serialization.dumps(client),
+        )
+        if client is None and connection is not None:
             shown = await _past(connection, new)
     return RunExecution(
         view=RunView(new.begun()),
         scope=scope,
         shown=shown if client is not None else [*shown, UserMessage(request.content)],
-        deadline=time.monotonic() + row["max_seconds"],
+        deadline=time.monotonic() + member.profile["max_seconds"],
         streams=request.streams,
         ports=LIVE_PORTS,
         asked=Asked(client.client_tools, client.options) if client is not None else Asked(),
         transcript=transcript,
-        known=known,
+        known=member.rights,
     )
 
 
@@ -131,8 +141,8 @@ async def led_up_to(
     return [*await _past(connection, run), UserMessage(said)], Asked(), ()
 
 
-def _model(request: ChatRequest, row: dict[str, Any]) -> str:
-    model = request.model or loop.model_of(row["model"])
+def _model(request: ChatRequest, member: AgentMember) -> str:
+    model = request.model or loop.model_of(member.model)
     try:
         loop.providers().resolve(model)
     except UnknownModel as unknown:
@@ -148,12 +158,6 @@ def _refuse_shadows(client: ClientRequest, known: Rights) -> None:
     for at, tool in enumerate(client.client_tools):
         if tool.parameters is not None and safe(tool.name) in managed:
             raise ShadowsManagedTool(tool.name, f"tools[{at}]")
-
-
-_PROFILE = (
-    *("slug", "instructions", "tools", "max_tier", "on_refused_approval", "on_disconnect"),
-    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes"),
-)
 
 
 async def _past(connection: Connection, run: Run | NewRun) -> list[PromptMessage]:

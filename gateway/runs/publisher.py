@@ -3,7 +3,6 @@
 So it happens under the same fence, and costs no statement where no target wants to know.
 """
 
-from notifications import outbox
 from notifications.events import EventType, Words, declare
 
 
@@ -25,14 +24,6 @@ TYPES = {
 }
 
 
-_TIME = """to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
-_EVENT = f"""
-    SELECT tenant_id, user_id, 'run.' || status AS name, id AS subject_id, false AS asks_deciders, json_build_object(
-        'id', id, 'status', status, 'user', json_build_object('id', user_id), 'run_id', id,
-        'conversation_id', conversation_id, 'agent', coalesce(profile ->> 'slug', ''), 'model', model,
-        'created_at', {_TIME.format("created_at")}, 'finished_at', {_TIME.format("finished_at")},
-        'url', '/history/runs/' || id || '/')::text AS payload
-    FROM run"""
-# After the run's own update, which is called `run`; and how many notifications were written.
-NOTIFY = f"notification AS ({outbox.insertion(_EVENT)} RETURNING 1)"
-NOTIFIED = "(SELECT count(*) FROM notification)"
+# After the run's own update, which is called `run`; and whether notifications were written.
+NOTIFY = "notification AS MATERIALIZED (SELECT publish_run(ROW(run.*)::runs) AS written FROM run)"
+NOTIFIED = "(SELECT written FROM notification)"

@@ -11,6 +11,7 @@ A run's transitions, each a compare-and-set in the caller's transaction:
 """
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,13 @@ from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
 from audit.calls.rows import ToolCall
+from gateway.runs.errors import NoSuchConversation
 from gateway.runs.publisher import NOTIFIED, NOTIFY
 from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunCall, RunEnd, Turn, TurnValues
 from tenants.scope import rows
+from tenants.scope.functions import Function
 from tenants.scope.transactions import Connection, TenantScope
-from tools.invocation import idempotency
+from tools.gates.interface import Rights, RightsChanged
 
 _OF_RUN = rows.columns(Run)
 
@@ -30,22 +33,16 @@ _CONTEXT = f"""
     SELECT p.*, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns, a.max_seconds, a.tool_seconds,
         a.max_result_bytes, a.max_tier, a.on_refused_approval, a.on_disconnect
     FROM ({rights.LOAD}) p LEFT JOIN agents a ON CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
-_BEGIN_CONVERSATION = """conversation AS (
-        INSERT INTO conversations (id, tenant_id, user_id, title)
-        VALUES (%(conversation_id)s, %(tenant_id)s, %(user_id)s, %(title)s))"""
-_GO_ON_CONVERSATION = """conversation AS (
-        UPDATE conversations SET updated_at = now() WHERE id = %(conversation_id)s)"""
-_BEGIN = """WITH {conversation}, {idempotency}, run AS (
-        INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, surface,
-            status, lease_until, resumed_at, idempotency_key, request_hash)
-        VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(conversation_id)s, %(message_id)s, %(agent_id)s, %(profile)s,
-            %(model)s, %(surface)s, 'in_progress', now() + make_interval(secs => %(lease)s), now(), %(idempotency_key)s,
-            %(request_hash)s))
-    INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
-    VALUES (%(user_message_id)s, %(tenant_id)s, %(user_id)s, %(conversation_id)s, %(id)s, 'user', %(content)s)"""
-_KEEP_REQUEST = """
-    INSERT INTO run_requests (run_id, tenant_id, user_id, request)
-    VALUES (%(id)s, %(tenant_id)s, %(user_id)s, %(request)s)"""
+_BEGIN = Function(
+    "begin_run", str,
+    version="uuid", new_conversation="bool", id="uuid", conversation_id="uuid", message_id="uuid",
+    user_message_id="uuid", agent_id="uuid", profile="jsonb", model="text", surface="text", lease="int4",
+    idempotency_key="text", request_hash="bytea", content="text", title="text", request="text",
+)  # fmt: skip
+_TURN = {
+    "run_id": "uuid", "fence": "int4", "turn_id": "uuid", "attempt": "int4", "text": "text", "calls": "int4",
+    "finish_reason": "text", "input_tokens": "int8", "output_tokens": "int8", "latency_ms": "int4", "more": "text",
+}  # fmt: skip
 _REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
 _TAKE_OVER = f"""
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
@@ -54,13 +51,6 @@ _TAKE_OVER = f"""
         OR status = 'requires_action' AND EXISTS (SELECT FROM approval_requests a
             WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL))
     RETURNING {_OF_RUN}, extract(epoch FROM now() - resumed_at) + spent_ms / 1000.0"""
-_TURN = """turn AS (
-        INSERT INTO turns (id, tenant_id, user_id, run_id, number, attempt, text, calls, finish_reason, input_tokens,
-            output_tokens, latency_ms, more)
-        SELECT %(turn_id)s, tenant_id, user_id, id, turns, %(attempt)s, %(text)s, %(calls)s, %(finish_reason)s,
-            %(input_tokens)s, %(output_tokens)s, %(latency_ms)s, %(more)s FROM run)"""
-_COUNT = """turns = turns + 1, input_tokens = input_tokens + %(input_tokens)s,
-            output_tokens = output_tokens + %(output_tokens)s"""
 _END = """status = %(status)s, incomplete_reason = %(incomplete_reason)s, error_code = %(error_code)s,
             error_message = %(error_message)s, error_status = %(error_status)s, finished_at = now(),
             lease_until = NULL"""
@@ -68,9 +58,7 @@ _HELD = "WHERE id = %(id)s AND fence = %(fence)s AND status = 'in_progress' RETU
 _ANSWER = """message AS (
         INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
         SELECT message_id, tenant_id, user_id, conversation_id, id, 'assistant', %(content)s FROM run)"""
-_COMMIT_TURN = f"WITH run AS (UPDATE runs SET {_COUNT} {_HELD}), {_TURN} SELECT {_OF_RUN} FROM run"
 _PUBLISHED = f"SELECT {_OF_RUN}, {NOTIFIED} FROM run"
-_LAST_TURN = f"WITH run AS (UPDATE runs SET {_COUNT}, {_END} {_HELD}), {_TURN}, {_ANSWER}, {NOTIFY} {_PUBLISHED}"
 _FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER}, {NOTIFY} {_PUBLISHED}"
 _CANCEL = f"""WITH run AS (
         UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
@@ -95,8 +83,23 @@ class Published:
 
     @classmethod
     def of(cls, *columns: Any) -> "Published":
-        """Out of the run's columns and the number of notifications."""
-        return cls(Run(*columns[:-1]), columns[-1] > 0)
+        """Out of the run's columns and that."""
+        return cls(Run(*columns[:-1]), columns[-1])
+
+
+_COMMIT_TURN = Function(
+    "commit_turn",
+    lambda holds, *run: (holds, None if run[0] is None else Run(*run)),
+    columns=f"holds, {rows.columns_of(Run, 'run')}",
+    version="uuid", valid_until="timestamptz", **_TURN, call_rows="jsonb", entries="jsonb",
+)  # fmt: skip
+_COMMIT_LAST_TURN = Function(
+    "commit_last_turn",
+    Published.of,
+    columns=f"{rows.columns_of(Run, 'run')}, notified",
+    **_TURN, status="text", content="text", incomplete_reason="text", error_code="text", error_message="text",
+    error_status="int4", digest="bytea",
+)  # fmt: skip
 
 
 async def context(connection: Connection, user_id: uuid.UUID, agent: str | None) -> dict[str, Any] | None:
@@ -117,21 +120,32 @@ class TakenOver:
         return cls(Run(*columns[:-1]), float(columns[-1]))
 
 
-async def begin(connection: Connection, new: NewRun, *, new_conversation: bool) -> None:
-    """Write the user's message and its run, in progress; raises UniqueViolation on a second open run or a used key."""
-    conversation = _BEGIN_CONVERSATION if new_conversation else _GO_ON_CONVERSATION
-    query = _BEGIN.format(conversation=conversation, idempotency=idempotency.BIND_RUN)
-    await connection.execute(query.encode(), rows.values(new) | {"profile": Jsonb(new.profile)})
+async def begin(
+    connection: Connection | None,
+    new: NewRun,
+    *,
+    version: uuid.UUID,
+    new_conversation: bool,
+    request: str | None = None,
+) -> None:
+    """Write the user's message and its run, in progress, with what its client asked over a compatible API; nobody else
+    has the transcript. Within the connection's transaction, or alone.
 
-
-async def keep_request(connection: Connection, new: NewRun, request: str) -> None:
-    """Keep what a client asked over a compatible API: nobody else has the transcript."""
-    values = {"id": new.id, "tenant_id": new.tenant_id, "user_id": new.user_id, "request": request}
-    await connection.execute(_KEEP_REQUEST, values)
+    `version`: of the rights that the profile was read with. Raises RightsChanged, NoSuchConversation; UniqueViolation
+    on a second open run or a used key. Then nothing is written.
+    """
+    values = rows.values(new)
+    scope = TenantScope(values.pop("tenant_id"), values.pop("user_id"))
+    begun = {"version": version, "new_conversation": new_conversation, "request": request}
+    [outcome] = await _BEGIN.on(connection, scope, **values, **begun)
+    if outcome == "rights_changed":
+        raise RightsChanged
+    if outcome == "no_conversation":
+        raise NoSuchConversation(new.conversation_id)
 
 
 async def request(connection: Connection, run_id: uuid.UUID) -> str | None:
-    """What the client asked, as `keep_request` kept it."""
+    """What the client asked over a compatible API, as `begin` kept it."""
     row = await (await connection.execute(_REQUEST, [run_id])).fetchone()
     return row["request"] if row else None
 
@@ -141,15 +155,28 @@ async def take_over(connection: Connection, run_id: uuid.UUID, lease_seconds: in
     return await rows.one(connection, TakenOver.of, _TAKE_OVER, [lease_seconds, run_id])
 
 
-async def commit_turn(connection: Connection, run: Run, turn: TurnValues) -> Run | None:
-    """Write an answered turn; the run's new row, or None when the run is not ours any more."""
-    return await rows.one(connection, Run, _COMMIT_TURN, _held_by(run) | rows.values(turn))
+async def commit_turn(
+    connection: Connection | None, run: Run, turn: TurnValues, rights: Rights, call_rows: Jsonb, entries: Jsonb
+) -> Run | None:
+    """Write an answered turn with its calls, as `recorder.new_rows` has them; the run's new row, or None when the run
+    is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged."""
+    held = {"version": rights.version, "valid_until": rights.valid_until}
+    calls = {"call_rows": call_rows, "entries": entries}
+    [(holds, fresh)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
+    if not holds:
+        raise RightsChanged
+    return fresh
 
 
-async def commit_last_turn(connection: Connection, run: Run, turn: TurnValues, end: RunEnd) -> Published | None:
-    """Write an answered turn, the assistant's message and the run's end; None when the run is not ours any more."""
-    values = _held_by(run) | rows.values(turn) | rows.values(end)
-    return await rows.one(connection, Published.of, _LAST_TURN, values)
+async def commit_last_turn(
+    connection: Connection | None, run: Run, turn: TurnValues, end: RunEnd, digest: bytes | None = None
+) -> Published | None:
+    """Write an answered turn, the assistant's message and the run's end; None when the run is not ours any more.
+
+    `digest` is of the transcript by which a stateless client comes back. Within the connection's transaction, or alone.
+    """
+    ended = await _COMMIT_LAST_TURN.on(connection, _scope(run), **_turn(run, turn), **rows.values(end), digest=digest)
+    return ended[0] if ended else None
 
 
 async def finish(connection: Connection, run: Run, end: RunEnd) -> Published | None:
@@ -172,6 +199,14 @@ async def release(connection: Connection, run: Run) -> None:
     await connection.execute(_RELEASE, [run.id, run.fence])
 
 
+def _scope(run: Run) -> TenantScope:
+    return TenantScope(run.tenant_id, run.user_id)
+
+
+def _turn(run: Run, turn: TurnValues) -> dict[str, Any]:
+    return {"run_id": run.id, "fence": run.fence, **rows.values(turn)}
+
+
 def _held_by(run: Run) -> dict[str, Any]:
     return {"id": run.id, "fence": run.fence}
 
@@ -184,9 +219,14 @@ _TURNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = %s ORDER BY num
 _CALL = f"""
     SELECT {rows.columns(ToolCall, "c")}, a.status, a.expires_at, a.used_at
     FROM tool_calls c LEFT JOIN approval_requests a ON a.id = c.approval_id"""
-_CALLS = f"{_CALL} WHERE c.run_id = %s ORDER BY c.turn, c.position"
-_CALLS_OF_TURN = f"{_CALL} WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position"
-_OWN = "SELECT 1 AS own FROM conversations WHERE id = %s"
+_CALLS = f"{_CALL} WHERE c.run_id = %s AND c.turn = coalesce(%s, c.turn) ORDER BY c.turn, c.position"
+_CALLS_BY_ID = Function(
+    "calls_by_id",
+    RunCall,
+    columns=f"{rows.columns_of(ToolCall, 'call')}, approval_status, approval_expires_at, approval_used_at",
+    writes=False,
+    ids="uuid[]",
+)
 # The newest runs of a conversation, newest first, and everything that was said in them.
 _PAST_RUNS = """
     SELECT r.id, m.content FROM runs r
@@ -210,11 +250,6 @@ async def run_by_key(connection: Connection, scope: TenantScope, key: str) -> Ru
     return await rows.one(connection, Run, _RUN_BY_KEY, [scope.user_id, key])
 
 
-async def owns(connection: Connection, conversation_id: uuid.UUID) -> bool:
-    """Whether the conversation is the user's own."""
-    return await (await connection.execute(_OWN, [conversation_id])).fetchone() is not None
-
-
 async def turns(connection: Connection, run_id: uuid.UUID) -> list[Turn]:
     """A run's answered turns, in order."""
     return await rows.every(connection, Turn, _TURNS, [run_id])
@@ -222,9 +257,12 @@ async def turns(connection: Connection, run_id: uuid.UUID) -> list[Turn]:
 
 async def calls(connection: Connection, run_id: uuid.UUID, turn: int | None = None) -> list[RunCall]:
     """A run's calls, or one turn's, in the order the model made them."""
-    if turn is None:
-        return await rows.every(connection, RunCall, _CALLS, [run_id])
-    return await rows.every(connection, RunCall, _CALLS_OF_TURN, [run_id, turn])
+    return await rows.every(connection, RunCall, _CALLS, [run_id, turn])
+
+
+async def calls_by_id(connection: Connection | None, scope: TenantScope, ids: Collection[uuid.UUID]) -> list[RunCall]:
+    """A turn's calls, in the order the model made them; within the connection's transaction, or alone."""
+    return await _CALLS_BY_ID.on(connection, scope, ids=sorted(ids))
 
 
 async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[list[Turn], list[RunCall]]:

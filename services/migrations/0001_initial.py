@@ -11,7 +11,6 @@ import tenants.scope.jsonb
 from tenants.scope import rls
 
 # Every change of these tables changes what members may call: rights that were read before it are out of date.
-# A trigger that says so belongs to both.
 RIGHTS = ("services", "service_tools")
 _ALL = "SELECT, INSERT, UPDATE, DELETE"
 
@@ -20,7 +19,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("tenants", "0004_functions"),
+        ("tenants", "0005_rights_versions"),
     ]
 
     operations = [
@@ -272,5 +271,6 @@ class Migration(migrations.Migration):
             rls.target("services"),
             rls.tie("service_tools", "service_id", "services"),
             *(rls.grant(table, app=_ALL, operator=_ALL) for table in RIGHTS),
+            *map(rls.changes_rights, RIGHTS),
         ),
     ]

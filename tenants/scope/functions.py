@@ -40,16 +40,19 @@ declared: "dict[str, Function[Any]]" = {}
 class Function(Generic[Made]):
     """A SQL function: its name, what makes a row of its columns, and its arguments after tenant and member with types.
 
-    `writes` is False for one that only reads, whose transaction leaves nothing to make durable.
+    `columns` are what is read of its rows. `writes` is False for one that only reads, whose transaction leaves nothing
+    to make durable.
     """
 
-    def __init__(self, name: str, make: Callable[..., Made], *, writes: bool = True, **arguments: str):
+    def __init__(
+        self, name: str, make: Callable[..., Made], *, columns: str = "*", writes: bool = True, **arguments: str
+    ):
         self.name, self.writes = name, writes
         self.arguments = {"tenant": "uuid", "member": "uuid"} | arguments
         self._adapt = [(given, _ADAPTED.get(kind)) for given, kind in arguments.items()]
         self._row = args_row(make)
         places = ", ".join(f"%s::{kind}" for kind in self.arguments.values())
-        self._statement = f"SELECT * FROM {name}({places})".encode()
+        self._statement = f"SELECT {columns} FROM {name}({places})".encode()
         declared[name] = self
 
     async def alone(self, scope: TenantScope, /, **values: Any) -> list[Made]:
@@ -59,6 +62,12 @@ class Function(Generic[Made]):
         """
         async with borrowed() as connection:
             return await self.within(connection, scope, **values)
+
+    async def on(self, connection: Connection | None, scope: TenantScope, /, **values: Any) -> list[Made]:
+        """Call it within the connection's transaction, or alone without one."""
+        if connection is None:
+            return await self.alone(scope, **values)
+        return await self.within(connection, scope, **values)
 
     async def within(self, connection: Connection, scope: TenantScope, /, **values: Any) -> list[Made]:
         """Call it as a part of the connection's transaction; its rows."""

@@ -24,6 +24,11 @@ def columns(kind: "type[DataclassInstance]", table: str = "") -> str:
     return ", ".join(f"{prefix}{each.name}" for each in fields(kind))
 
 
+def columns_of(kind: "type[DataclassInstance]", composite: str) -> str:
+    """What a SELECT names to be answered by `kind` out of a column that holds a whole row."""
+    return ", ".join(f"({composite}).{each.name}" for each in fields(kind))
+
+
 def placeholders(kind: "type[DataclassInstance]") -> str:
     """The VALUES of an INSERT that `values` of a `kind` fill in."""
     return ", ".join(f"%({each.name})s" for each in fields(kind))

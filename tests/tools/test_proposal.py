@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from approvals.rules.evaluation import Rule
 from audit.calls.recorder import NewCall, Place
 from audit.identifiers import uuid7
 from tools.gates import order, policy
-from tools.gates.interface import Caller, Rights, RulesExhausted
+from tools.gates.interface import Caller, Rights, RightsChanged, RulesExhausted
 from tools.gates.policy import Setting
 from tools.interface import Tier
 from tools.invocation.dispatch import QueuedCall
@@ -34,7 +35,7 @@ class Rows:
         self.sent: list[QueuedCall] = []
 
     @asynccontextmanager
-    async def step(self) -> AsyncIterator["Rows"]:
+    async def step(self, alone: bool) -> AsyncIterator["Rows"]:
         """A transaction: what it proposed goes when it fails."""
         before = list(self.proposed)
         try:
@@ -47,8 +48,12 @@ class Rows:
         """The next ones."""
         return self._rights.pop(0) if len(self._rights) > 1 else self._rights[0]
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Any:
-        """Keep the calls."""
+    async def propose(
+        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> Any:
+        """Keep the calls, unless the next look finds other rights."""
+        if await self.rights() != rights:
+            raise RightsChanged
         self.order.append("propose")
         self.proposed += evaluated
         return evaluated
@@ -69,17 +74,25 @@ class Rows:
         self.sent += calls
 
 
-async def _proposed(rows: Rows, rights: Rights | None = None, record: Any = None) -> Proposed:
-    async def nothing(step: Rows, evaluated: list[NewCall]) -> None:
+LISTS = Suggestion("list_tasks", "{}")
+
+
+async def _proposed(
+    rows: Rows, rights: Rights | None = None, record: Any = None, suggestion: Suggestion = LISTS
+) -> Proposed:
+    place = Place(TENANT, USER, origin="api")
+
+    async def alone(step: Rows, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights) -> Any:
         rows.order.append("record")
+        return await step.propose(place, evaluated, queued, rights)
 
     async def publish(events: Any) -> None:
         raise AssertionError
 
     proposal = Proposal(
-        suggestions=[Suggestion("list_tasks", "{}")], place=Place(TENANT, USER, origin="api"),
+        suggestions=[suggestion], place=place,
         caller=Caller(TENANT, USER, charged=True), step=rows.step, gates=order.new_call, new_id=uuid7,
-        record=record or nothing, committed=lambda proposed: rows.order.append("committed"), context=list,
+        record=record or alone, committed=lambda proposed: rows.order.append("committed"), context=list,
         dispatch=rows.dispatch, publish=publish, earlier_failures=None, most_seconds=30,
     )  # fmt: skip
     return await propose(proposal, rights)
@@ -105,8 +118,9 @@ async def test_rights_that_change_before_the_commit_are_what_counts(known: Right
 
 
 async def test_when_a_rule_is_used_up_nothing_is_recorded_and_everything_is_evaluated_again() -> None:
-    rows = Rows(OPEN, exhausted=2)
-    await _proposed(rows)
+    rule = Rule(str(uuid.uuid4()), "reminders", "approve", "send_email", "", None, 1)
+    rows = Rows(replace(OPEN, rules=(rule,)), exhausted=2)
+    await _proposed(rows, suggestion=Suggestion("send_email", '{"to": "a@b.example", "subject": "a", "body": "b"}'))
     assert rows.order == ["record", "propose"] * 3 + ["committed", "dispatch"]
     assert len(rows.proposed) == 1
 
@@ -114,9 +128,10 @@ async def test_when_a_rule_is_used_up_nothing_is_recorded_and_everything_is_eval
 async def test_what_else_belongs_into_the_commit_can_keep_everything_out() -> None:
     rows = Rows(OPEN)
 
-    async def lost(step: Rows, evaluated: list[NewCall]) -> None:
+    async def lost(step: Rows, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights) -> Any:
+        await step.propose(Place(TENANT, USER, origin="api"), evaluated, queued, rights)
         raise LookupError
 
     with pytest.raises(LookupError):
         await _proposed(rows, record=lost)
-    assert (rows.proposed, rows.sent, rows.order) == ([], [], [])
+    assert (rows.proposed, rows.sent, rows.order) == ([], [], ["propose"])

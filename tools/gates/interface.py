@@ -34,6 +34,10 @@ class Occasion(Enum):
 ASKED = frozenset({Occasion.NEW, Occasion.RESUMED, Occasion.ACCESS})
 
 
+class RightsChanged(Exception):
+    """The rights that calls were evaluated by are not the user's any more: evaluate again, by today's."""
+
+
 class RulesExhausted(Exception):
     """A rule was used up, switched off or ran out after it had let a call through: evaluate again."""
 
@@ -82,10 +86,15 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What the gates go by: the member's policy and the rules that concern them. Two that are equal decide alike."""
+    """What the gates go by: the member's policy and the rules that concern them. Two that are equal decide alike.
+
+    They hold while the tenant's rights have this `version`, and until `valid_until`, when the next rule expires.
+    """
 
     policy: Policy
     rules: tuple[Rule, ...]
+    version: uuid.UUID | None = field(default=None, compare=False)
+    valid_until: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

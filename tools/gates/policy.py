@@ -14,7 +14,7 @@ SPREAD = "..."
 
 # The columns of a member's policy, and where they come from; %s is the user. Whoever adds columns composes them anew.
 COLUMNS = """
-    m.role, t.role_ceilings, t.default_tools,
+    rights_version(t.id) AS rights_version, m.role, t.role_ceilings, t.default_tools,
     (SELECT jsonb_object_agg(s.tool_name,
         jsonb_build_array(s.enabled, s.rate, s.tier, s.approvals_needed, s.approval_hours)) FROM tool_settings s)
         AS settings,

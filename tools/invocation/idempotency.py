@@ -2,7 +2,7 @@
 
     (none), or a claim that has run out → claimed   claim   before the gates are asked, so that nothing is counted twice
     claimed → bound to a call                       bind    in the commit that records the call
-    (none) → bound to a run                         BIND_RUN, in the statement that begins the run
+    (none) → bound to a run                         the SQL function `bind_run`, in the commit that begins the run
 
 A request that was lost between claim and bind leaves a claim that runs out; the next request with the key takes it
 over.
@@ -33,11 +33,6 @@ _BIND = """
     UPDATE idempotency_keys SET call_id = %s, claimed_until = NULL
     WHERE id = %s AND claimed_until = %s AND call_id IS NULL RETURNING id"""
 _ERASE = "UPDATE idempotency_keys SET request_hash = '' WHERE call_id = ANY(%s)"
-# A part of the statement that begins a run: a key that began a call, or another run, is refused by its constraint.
-BIND_RUN = """idempotency AS (
-        INSERT INTO idempotency_keys (tenant_id, user_id, key, request_hash, run_id)
-        SELECT %(tenant_id)s::uuid, %(user_id)s::uuid, %(idempotency_key)s::text, %(request_hash)s::bytea, %(id)s::uuid
-        WHERE %(idempotency_key)s::text IS NOT NULL)"""
 CONSTRAINT = "idempotency_keys_once"
 # A part of the statement that forgets keys, beside `old`, which has the ids of runs whose keys are forgotten.
 FORGET = """

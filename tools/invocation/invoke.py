@@ -9,6 +9,7 @@ import hashlib
 import json
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +21,7 @@ from audit.identifiers import uuid7
 from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
-from tools.gates.interface import Caller
+from tools.gates.interface import Caller, Rights
 from tools.invocation import idempotency, ports
 from tools.invocation.dispatch import dispatch
 from tools.invocation.evaluation import Suggestion
@@ -94,19 +95,25 @@ async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, c
     """Record one call, and send it if it may run; raises ClaimLost, and then nothing was recorded."""
     approvals = ports.approvals()
 
-    async def bind(step: ConnectedUnitOfWork, evaluated: list[NewCall]) -> None:
+    place = Place(*caller, origin=origin.value)
+
+    async def record(
+        step: ConnectedUnitOfWork, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> Sequence[ToolCall]:
+        recorded = await step.propose(place, evaluated, queued, rights)
         if claim is not None:
             await idempotency.bind(step.connection, claim, evaluated[0].id)
+        return recorded
 
     proposed: Proposed = await propose(
         Proposal(
             suggestions=[suggestion],
-            place=Place(*caller, origin=origin.value),
+            place=place,
             caller=Caller(*caller),
-            step=lambda: approvals.step(caller),
+            step=lambda alone: approvals.step(caller, alone and claim is None),
             gates=order.new_call,
             new_id=uuid7,
-            record=bind,
+            record=record,
             committed=lambda proposed: None,
             context=list,
             dispatch=dispatch,

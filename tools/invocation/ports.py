@@ -25,8 +25,10 @@ class UnitOfWork(Protocol):
         """The user's rights as they are now."""
         ...
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> Sequence[ToolCall]:
-        """Write calls with their first ledger entries; the calls as they are then."""
+    async def propose(
+        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> Sequence[ToolCall]:
+        """Write calls with their first ledger entries; the calls as they are then. Raises RightsChanged."""
         ...
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
@@ -52,8 +54,8 @@ class ConnectedUnitOfWork(UnitOfWork, Protocol):
 class Approvals(Protocol):
     """What `approvals` does for a call without a run."""
 
-    def step(self, scope: TenantScope) -> AbstractAsyncContextManager[ConnectedUnitOfWork]:
-        """A transaction of a user who calls by themselves, without an agent."""
+    def step(self, scope: TenantScope, alone: bool) -> AbstractAsyncContextManager[ConnectedUnitOfWork]:
+        """A transaction of a user who calls by themselves, without an agent; see `proposal.Proposal` for `alone`."""
         ...
 
     async def publish(self, events: Any) -> None:

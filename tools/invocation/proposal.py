@@ -1,8 +1,8 @@
 """From suggested calls to recorded ones, in one commit: the way of every call, a turn's or a single one.
 
-evaluate, then in one transaction: are the rights still those, record, count the rules' uses, ask humans. After the
-commit what may run is sent to the workers, and humans are told. If rights or rules changed meanwhile, nothing is
-recorded, and the calls are evaluated again.
+evaluate, then in one transaction: are the rights still those, record, count the rules' uses, ask humans. Where no rule
+was used and nobody is asked, that is a single statement. After the commit what may run is sent to the workers, and
+humans are told. If rights or rules changed meanwhile, nothing is recorded, and the calls are evaluated again.
 """
 
 import uuid
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
-from tools.gates.interface import Caller, Gate, Rights, RulesExhausted
+from tools.gates.interface import Caller, Gate, Rights, RightsChanged, RulesExhausted
 from tools.invocation import evaluation
 from tools.invocation.dispatch import QueuedCall
 from tools.invocation.evaluation import Suggestion
@@ -36,18 +36,20 @@ class Proposed:
 class Proposal(Generic[Step]):
     """Calls that somebody suggests, and what comes with them.
 
-    `step` opens a transaction, `gates` are asked, and `new_id` names calls. `record` writes what else belongs into the
-    commit, and may raise to leave everything out; `committed` hears of the commit before anything is sent. `context` is
-    what approvers are shown. `earlier_failures` and `most_seconds` are as in `evaluation.evaluate`.
+    `step` opens a transaction; `alone`: no more than one statement comes, which is a transaction by itself. `gates` are
+    asked, and `new_id` names calls. `record` writes the calls, those of the set queued, unless the rights are others by
+    now, with what else belongs into the commit, and may raise to leave everything out; `committed` hears of the commit
+    before anything is sent. `context` is what approvers are shown. `earlier_failures` and `most_seconds` are as in
+    `evaluation.evaluate`.
     """
 
     suggestions: Sequence[Suggestion]
     place: Place
     caller: Caller
-    step: Callable[[], AbstractAsyncContextManager[Step]]
+    step: Callable[[bool], AbstractAsyncContextManager[Step]]
     gates: Callable[[], Iterable[Gate]]
     new_id: Callable[[], uuid.UUID]
-    record: Callable[[Step, list[NewCall]], Awaitable[None]]
+    record: Callable[[Step, list[NewCall], frozenset[uuid.UUID], Rights], Awaitable[Sequence[ToolCall]]]
     committed: Callable[[Proposed], None]
     context: Callable[[], list[dict[str, Any]]]
     dispatch: Callable[[Sequence[QueuedCall]], Awaitable[None]]
@@ -59,12 +61,12 @@ class Proposal(Generic[Step]):
 async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Proposed:
     """Evaluate and record the calls, by the rights that hold when they are recorded, and send what may run.
 
-    `rights` are those that were read last, if any; they are compared with today's in the transaction that records.
+    `rights` are those that were read last, if any; the transaction that records finds out whether they still hold.
     """
     place, caller = proposal.place, proposal.caller
     while True:
         if rights is None:
-            async with proposal.step() as step:
+            async with proposal.step(False) as step:
                 rights = await step.rights()
         evaluated = await evaluation.evaluate(
             proposal.suggestions,
@@ -77,22 +79,17 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
         )
         runnable = ((call.id, call.tool_name, _ended_or_held(call)) for call in evaluated)
         queued = frozenset(next_batch(runnable, rights.policy))
-        held = [call for call in evaluated if call.approval_id]
+        held, rules = [call for call in evaluated if call.approval_id], _rules_used(evaluated)
         asked: Any = None
         try:
-            async with proposal.step() as step:
-                now = await step.rights()
-                if now != rights:
-                    # Somebody changed them meanwhile: evaluate again, by today's.
-                    rights = now
-                    continue
-                await proposal.record(step, evaluated)
-                calls = await step.propose(place, evaluated, queued)
-                await step.use_rules(_rules_used(evaluated))
+            async with proposal.step(not held and not rules) as step:
+                calls = await proposal.record(step, evaluated, queued, rights)
+                if rules:
+                    await step.use_rules(rules)
                 if held:
                     context = proposal.context()
                     asked = await step.ask_humans(place, held, rights.policy, agent=caller.agent, context=context)
-        except RulesExhausted:
+        except (RightsChanged, RulesExhausted):
             rights = None
             continue
         break

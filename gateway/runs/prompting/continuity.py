@@ -42,9 +42,7 @@ KEPT_DAYS = 30
 MOST_ANSWERS = 200
 NOBODY: Mapping[int, Run] = MappingProxyType({})
 
-_REMEMBER = """
-    INSERT INTO continuations (id, tenant_id, user_id, digest, run_id) VALUES (gen_random_uuid(), %s, %s, %s, %s)
-    ON CONFLICT (tenant_id, user_id, digest) DO UPDATE SET run_id = excluded.run_id, created_at = now()"""
+_REMEMBER = "SELECT remember_answer(%s, %s, %s, %s)"
 _FIND = """
     SELECT r.id, r.conversation_id, r.profile, c.digest FROM continuations c JOIN runs r ON r.id = c.run_id
     WHERE c.user_id = %s AND c.digest = ANY(%s) AND c.created_at > now() - make_interval(days => %s)"""
@@ -79,23 +77,38 @@ def notice(calls: Iterable[RunCall]) -> str:
 
 async def remember(connection: Connection, execution: RunExecution, last: TurnView, notice: str = "") -> None:
     """Keep the way from the transcript with this answer to its run, in the transaction that commits the answer."""
+    if (digest := way_back(execution, last, notice)) is not None:
+        await connection.execute(_REMEMBER, [*execution.scope, execution.view.id, digest])
+
+
+def way_back(execution: RunExecution, last: TurnView, notice: str = "") -> bytes | None:
+    """The digest of the transcript with this answer; None for a run whose client sends no transcripts."""
     if not execution.view.run.surface:
-        return
+        return None
     before = _digests(execution.transcript)
     answer = visible([*execution.view.turns[: last.number - 1], last], notice)
-    digest = _chained(before[-1] if before else b"", answer)
-    await connection.execute(_REMEMBER, [*execution.scope, digest, execution.view.id])
+    return _chained(before[-1] if before else b"", answer)
+
+
+def goes_on(messages: Sequence[PromptMessage]) -> bool:
+    """Whether a transcript holds answers, which runs may be found by."""
+    return any(isinstance(message, AssistantMessage) for message in messages)
 
 
 async def restored(
-    connection: Connection, user_id: uuid.UUID, messages: Sequence[PromptMessage], named: Mapping[int, Run] = NOBODY
+    connection: Connection | None,
+    user_id: uuid.UUID,
+    messages: Sequence[PromptMessage],
+    named: Mapping[int, Run] = NOBODY,
 ) -> tuple[list[PromptMessage], uuid.UUID | None]:
     """The transcript with hidden rounds put back, newest first as far as there is room, and the conversation that it
-    goes on, if it is known. `named` are the rows of runs whose answers the client named itself, by their place."""
+    goes on, if it is known. `named` are the rows of runs whose answers the client named itself, by their place. Without
+    answers among the messages nothing is read, and no connection is needed."""
     digests = _digests(messages)
     answers = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)][-MOST_ANSWERS:]
     if not answers:
         return list(messages), None
+    assert connection is not None
     asked = [user_id, [digests[at] for at in answers], KEPT_DAYS]
     by_digest = {known.digest: known for known in await rows.every(connection, _Known, _FIND, asked)}
     found: dict[int, _Known | Run] = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}

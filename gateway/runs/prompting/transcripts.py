@@ -16,17 +16,23 @@ from tenants.scope.transactions import Connection, TenantScope
 MOST_RESPONSES = 100
 
 
+def refers(client: ClientRequest) -> bool:
+    """Whether a request names runs, or holds answers that runs may be found by: only then anything is read."""
+    return bool(client.previous or client.references or continuity.goes_on(client.messages))
+
+
 async def whole(
-    connection: Connection, scope: TenantScope, client: ClientRequest
+    connection: Connection | None, scope: TenantScope, client: ClientRequest
 ) -> tuple[tuple[PromptMessage, ...], dict[int, Run]]:
     """The client's messages after those of the response that it goes on from, and the runs whose answers it named, by
-    their place among them. Raises NoSuchResponse, BadRequest."""
+    their place among them. One that does not refer to any needs no connection. Raises NoSuchResponse, BadRequest."""
     messages, named = await _own(connection, scope, client)
     previous, steps = client.previous, 0
     while previous is not None:
         steps += 1
         if steps > MOST_RESPONSES:
             raise NoSuchResponse(f"resp_{previous}")
+        assert connection is not None
         run, said = await _answer(connection, scope, previous)
         kept_request = await repository.request(connection, run.id)
         if kept_request is None:
@@ -43,12 +49,13 @@ async def whole(
 
 
 async def _own(
-    connection: Connection, scope: TenantScope, client: ClientRequest
+    connection: Connection | None, scope: TenantScope, client: ClientRequest
 ) -> tuple[list[PromptMessage], dict[int, Run]]:
     """A request's own messages, with the answers that it refers to."""
     messages = list(client.messages)
     named: dict[int, Run] = {}
     for at, run_id in client.references:
+        assert connection is not None
         named[at], messages[at] = await _answer(connection, scope, run_id)
     return messages, named
 

@@ -32,9 +32,9 @@ class ReplayPorts:
         self._bell = _Bell(state)
 
     @asynccontextmanager
-    async def step(self, execution: RunExecution) -> AsyncIterator[ReplayUnitOfWork]:
+    async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator[ReplayUnitOfWork]:
         """No transaction; between two steps a human may decide."""
-        if self._state.only_humans_are_waited_for():
+        if not alone and self._state.only_humans_are_waited_for():
             self._state.decide()
         yield ReplayUnitOfWork(execution, self._state)
 

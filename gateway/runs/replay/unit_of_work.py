@@ -7,6 +7,7 @@ from typing import Any
 
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.rows import ToolCall
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.state import ReplayState
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
@@ -41,9 +42,16 @@ class ReplayUnitOfWork:
         found = [call for call in self._state.calls.values() if call.turn == turn.number]
         return sorted(found, key=lambda call: call.position)
 
-    async def commit_turn(self, values: TurnValues) -> Run | None:
-        """Compare the turn with its row."""
-        return self._counted(values)
+    async def commit_turn(
+        self,
+        values: TurnValues,
+        place: Place,
+        evaluated: list[NewCall],
+        queued: frozenset[uuid.UUID],
+        rights: Rights,
+    ) -> tuple[Run | None, Sequence[ToolCall]]:
+        """Compare the turn and its calls with their rows."""
+        return self._counted(values), await self.propose(place, evaluated, queued, rights)
 
     def _counted(self, values: TurnValues) -> Run:
         run = self._execution.view.run
@@ -82,7 +90,9 @@ class ReplayUnitOfWork:
         self._state.suspensions += 1
         return replace(self._execution.view.run, status="requires_action")
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[RunCall]:
+    async def propose(
+        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
+    ) -> list[RunCall]:
         """Compare what the pipeline made of the model's words with the calls' rows."""
         assert place.turn is not None, "a run's calls have a turn"
         for recorded, call in zip(self._state.recording.of_turn(place.turn), evaluated, strict=True):

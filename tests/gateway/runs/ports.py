@@ -20,7 +20,7 @@ from gateway.runs.view import RunView, TurnView
 from tenants.scope import rows
 from tenants.scope.transactions import TenantScope
 from tests.gateway.runs.rows import run_row
-from tools.gates.interface import Candidate, Gate, GateContext, GateResult
+from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Rights, RightsChanged
 from tools.interface import Tier
 
 PROFILE = {"instructions": "", "max_turns": 3, "tool_seconds": 30, "max_result_bytes": 1000, "slug": "default"}
@@ -75,7 +75,7 @@ class PlayedPorts:
         self.calls[call_id] = replace(self.calls[call_id], **columns)
 
     @asynccontextmanager
-    async def step(self, execution: RunExecution) -> AsyncIterator["PlayedUnitOfWork"]:
+    async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator["PlayedUnitOfWork"]:
         yield PlayedUnitOfWork(self, execution)
 
     @contextmanager
@@ -132,12 +132,25 @@ class PlayedUnitOfWork:
     async def calls(self, turn: TurnView) -> list[RunCall]:
         return [call for call in self._ports.calls.values() if call.turn == turn.number]
 
-    async def commit_turn(self, values: TurnValues) -> Run | None:
+    async def commit_turn(
+        self,
+        values: TurnValues,
+        place: Place,
+        evaluated: list[NewCall],
+        queued: frozenset[uuid.UUID],
+        known: Rights,
+    ) -> tuple[Run | None, list[RunCall]]:
+        if await self.rights() != known:
+            raise RightsChanged
+        run = self._counted(values)
+        return run, await self.propose(place, evaluated, queued, known) if run else []
+
+    def _counted(self, values: TurnValues) -> Run | None:
         self._ports.done.append(("turn", values.text, values.calls))
         return None if self._ports.lost else replace(self._run, turns=self._run.turns + 1)
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
-        run = await self.commit_turn(values)
+        run = self._counted(values)
         return run and self._ended(run, end)
 
     async def finish(self, end: RunEnd) -> Run | None:
@@ -153,7 +166,9 @@ class PlayedUnitOfWork:
         self._ports.done.append("suspended")
         return replace(self._run, status="requires_action")
 
-    async def propose(self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID]) -> list[RunCall]:
+    async def propose(
+        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], known: Rights
+    ) -> list[RunCall]:
         for call in evaluated:
             columns = rows.values(place) | rows.values(call)
             del columns["refusal"]

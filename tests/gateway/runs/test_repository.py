@@ -7,9 +7,12 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
+from approvals.requests import rights
+from approvals.requests.unit_of_work import NO_AGENT
 from gateway.providers.interface import Answer
-from gateway.runs import preparation, repository
+from gateway.runs import members, preparation, repository
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import NewRun, Run, RunEnd, TurnValues
 from tenants.scope.transactions import transaction
@@ -29,11 +32,16 @@ async def _run(person: Person, status: str = "in_progress", **columns: Any) -> R
         user_message_id=uuid.uuid4(), agent_id=None, profile={}, model="offline/demo", lease=3600,
         idempotency_key=None, request_hash=None, content="hello", title="hello", surface="",
     )  # fmt: skip
+    version = await _version(person)
     async with transaction(person.scope) as connection:
-        await repository.begin(connection, new, new_conversation=True)
+        await repository.begin(connection, new, version=version, new_conversation=True)
         for name, value in (columns | {"status": status}).items():
             await connection.execute(f"UPDATE runs SET {name} = %s WHERE id = %s".encode(), [value, run_id])
     return row_of(run_id)
+
+
+async def _version(person: Person) -> uuid.UUID:
+    return (await members.under(person.scope, None)).version
 
 
 def row_of(run_id: uuid.UUID) -> Row:
@@ -49,7 +57,8 @@ async def _move(person: Person, name: str, row: Row) -> Run | None:
     turn = TurnValues.of(Answer("Hello."), 100, 5)
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
-            return await repository.commit_turn(connection, run, turn)
+            known = await rights.load(connection, person.scope.user_id, NO_AGENT)
+            return await repository.commit_turn(connection, run, turn, known, Jsonb([]), Jsonb([]))
         if name == "take_over":
             taken = await repository.take_over(connection, run.id, 15)
             return taken and taken.run

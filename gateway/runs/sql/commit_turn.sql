@@ -1,0 +1,31 @@
+-- Commit a turn with the calls that it suggests, under the driver's fence. Takes tenant and member; the version of the
+-- rights that the calls were evaluated by and until when those hold (`rights_hold`); the run and its fence; the turn's
+-- columns; and what `record_calls` takes.
+-- Returns one row: whether the rights are still those, and the run's new row, which is null when the run is not this
+-- driver's any more. In both cases nothing is written.
+-- Called by web and workers (app). Locks the run's row until the transaction ends.
+CREATE OR REPLACE FUNCTION commit_turn(
+    tenant uuid, member uuid, version uuid, valid_until timestamptz, run_id uuid, fence int4, turn_id uuid, attempt int4,
+    text text, calls int4, finish_reason text, input_tokens int8, output_tokens int8, latency_ms int4, more text,
+    call_rows jsonb, entries jsonb
+) RETURNS TABLE (holds boolean, run runs) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
+    holds := rights_hold(tenant, version, valid_until);
+    IF holds THEN
+        UPDATE runs r SET turns = r.turns + 1, input_tokens = r.input_tokens + commit_turn.input_tokens,
+            output_tokens = r.output_tokens + commit_turn.output_tokens
+        WHERE r.id = commit_turn.run_id AND r.fence = commit_turn.fence AND r.status = 'in_progress'
+        RETURNING r.* INTO run;
+        IF FOUND THEN
+            INSERT INTO turns (id, tenant_id, user_id, run_id, number, attempt, text, calls, finish_reason,
+                input_tokens, output_tokens, latency_ms, more)
+            VALUES (turn_id, tenant, member, commit_turn.run_id, run.turns, attempt, text, calls, finish_reason,
+                input_tokens, output_tokens, latency_ms, more);
+            PERFORM record_calls(call_rows, entries);
+        END IF;
+    END IF;
+    RETURN NEXT;
+END $$;
+REVOKE EXECUTE ON FUNCTION commit_turn FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION commit_turn TO toolgate_app;
