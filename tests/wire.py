@@ -1,13 +1,21 @@
-"""What really goes over the wire to PostgreSQL: a relay in front of it that counts round trips and reads statements."""
+"""What really goes over the wire to PostgreSQL: a relay in front of it that counts round trips and reads statements.
+
+Each application has a count of its own: connections say in their first message whose they are.
+"""
 
 import asyncio
 import struct
 import threading
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
+# What they import declares the functions that are called.
+import gateway.runs.lifecycle  # noqa: F401
+import tools.invocation.execution
+import tools.invocation.invoke  # noqa: F401
 from tenants.scope import functions
 
 _SSL, _GSS, _CANCEL = 80877103, 80877104, 80877102
@@ -15,14 +23,11 @@ _SSL, _GSS, _CANCEL = 80877103, 80877104, 80877102
 
 @dataclass
 class Traffic:
-    """What one or more connections have sent: their statements, in order, and how often they waited for an answer.
-
-    Statements that `ignored` names are left out, and their round trips.
-    """
+    """What an application's connections have sent: their statements, in order, and how often they waited for an
+    answer."""
 
     statements: list[str] = field(default_factory=list)
     round_trips: int = 0
-    ignored: tuple[str, ...] = ()
 
     @property
     def commits(self) -> int:
@@ -42,8 +47,9 @@ class Traffic:
 class _Front:
     """The client's side of one connection: its messages, cut out of the stream."""
 
-    def __init__(self, traffic: Traffic):
-        self._traffic, self._buffer, self._started = traffic, b"", False
+    def __init__(self, applications: dict[str, Traffic], ignored: tuple[str, ...]):
+        self._applications, self._ignored = applications, ignored
+        self._name, self._buffer, self._started = "", b"", False
         self._prepared: dict[bytes, str] = {}
         self._counted = False
 
@@ -59,13 +65,14 @@ class _Front:
             statement = self._statement(kind, body)
             if statement is None:
                 continue
-            if any(name in statement for name in self._traffic.ignored):
+            if any(name in statement for name in self._ignored):
                 continue
+            traffic = self._applications[self._name]
             if kind in (b"Q", b"B"):
-                self._traffic.statements.append(statement)
+                traffic.statements.append(statement)
             if not self._counted:
                 self._counted = True
-                self._traffic.round_trips += 1
+                traffic.round_trips += 1
 
     def _next(self) -> tuple[bytes, bytes] | None:
         head = 1 if self._started else 0
@@ -78,6 +85,8 @@ class _Front:
         self._buffer = self._buffer[head + length :]
         if not self._started:
             self._started = struct.unpack_from("!I", body)[0] not in (_SSL, _GSS, _CANCEL)
+            words = body[4:].split(b"\0")
+            self._name = dict(zip(words[::2], words[1::2], strict=False)).get(b"application_name", b"").decode()
             return b"", body
         return kind, body
 
@@ -94,17 +103,18 @@ class _Front:
 
 
 @contextmanager
-def relay(url: str, *ignored: str) -> Iterator[tuple[str, Traffic]]:
-    """A URL that reaches the database of `url`, and the traffic over it; statements with `ignored` texts do not count.
+def relay(url: str, *ignored: str) -> Iterator[tuple[str, dict[str, Traffic]]]:
+    """A URL that reaches the database of `url`, and the traffic over it by application; statements with `ignored` texts
+    do not count.
 
     It runs on a thread of its own, for any number of processes.
     """
-    parts, traffic = urlsplit(url), Traffic(ignored=ignored)
+    parts, applications = urlsplit(url), defaultdict[str, Traffic](Traffic)
     loop = asyncio.new_event_loop()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(parts.hostname, parts.port)
-        front = _Front(traffic)
+        front = _Front(applications, ignored)
 
         async def forth() -> None:
             while data := await reader.read(65536):
@@ -118,14 +128,15 @@ def relay(url: str, *ignored: str) -> Iterator[tuple[str, Traffic]]:
                 writer.write(data)
             writer.close()
 
-        await asyncio.gather(forth(), answers(), return_exceptions=True)
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(forth(), answers(), return_exceptions=True)
 
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     starting = asyncio.run_coroutine_threadsafe(asyncio.start_server(serve, "127.0.0.1", 0), loop)
     port = starting.result().sockets[0].getsockname()[1]
     try:
-        yield urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{port}")), traffic
+        yield urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{port}")), applications
     finally:
         asyncio.run_coroutine_threadsafe(_cancel_all(), loop).result()
         loop.call_soon_threadsafe(loop.stop)

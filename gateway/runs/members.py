@@ -28,19 +28,21 @@ _rows: OrderedDict[tuple[TenantScope, str | None], dict[str, Any]] = OrderedDict
 @dataclass(frozen=True, slots=True)
 class AgentMember:
     """A member under an agent: its id, its `profile` for runs, its `model` ("" for the operator's default), and the
-    rights that the member has, which are those of the `version`."""
+    rights that the member has, which are those of the `version`. `remembered`: it was read for an earlier request."""
 
     agent_id: uuid.UUID
     profile: dict[str, Any]
     model: str
     rights: Rights
     version: uuid.UUID
+    remembered: bool
 
 
 async def under(scope: TenantScope, agent: str | None) -> AgentMember:
     """The member under the agent of that slug, or the default one. Raises NoSuchAgent."""
     row = _rows.get((scope, agent))
-    if row is None or _ended(row):
+    remembered = row is not None and not _ended(row)
+    if row is None or not remembered:
         async with transaction(scope) as connection:
             row = await repository.context(connection, scope.user_id, agent)
         if row is None or row["agent_id"] is None:
@@ -52,7 +54,7 @@ async def under(scope: TenantScope, agent: str | None) -> AgentMember:
     # What the operator says is in no version, and is asked of the settings each time.
     known = rights.from_row(row, row)
     profile = {name: row[name] for name in _PROFILE}
-    return AgentMember(row["agent_id"], profile, row["model"], known, row["rights_version"])
+    return AgentMember(row["agent_id"], profile, row["model"], known, row["rights_version"], remembered)
 
 
 def _ended(row: dict[str, Any]) -> bool:

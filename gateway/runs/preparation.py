@@ -19,6 +19,7 @@ from gateway.runs.prompting import continuity, messages, serialization, transcri
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.rows import NewRun, Run
 from gateway.runs.view import RunView, from_rows
+from tenants.errors import Refused
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights, RightsChanged
 from tools.invocation import evaluation
@@ -52,7 +53,10 @@ async def open(scope: TenantScope, request: ChatRequest) -> RunExecution:
         member = await members.under(scope, request.agent)
         try:
             return await _opened(scope, request, member)
-        except RightsChanged:
+        except (RightsChanged, Refused) as changed:
+            # Nobody is refused by what may have changed since it was read.
+            if isinstance(changed, Refused) and not member.remembered:
+                raise
             members.forget(scope, request.agent)
 
 

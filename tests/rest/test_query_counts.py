@@ -1,96 +1,73 @@
-"""How many statements the hot paths cost: a number that grows here costs every request."""
+"""What the hot paths cost in round trips, commits and statements: a number that grows here costs every request."""
 
-import asyncio
-import uuid
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
-import psycopg
+import httpx
 import pytest
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from audit.models import Origin
-from gateway.runs import lifecycle
-from gateway.runs.preparation import ChatRequest
-from gateway.runs.watching.wakeups import waits
-from tenants.login.authentication import by_key
 from tests.people import Cast
 from tests.stack import Stack
-from tools.invocation import wakeups
-from tools.invocation.invoke import invoke
+from tests.wire import Traffic, relay
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
+CALL = {"arguments": {"title": "a", "content": "b"}, "wait": 60}
 # Asked every so often, or once a connection, whatever is being answered.
-BESIDE = ("renew_", "run_marks", "SET plan_cache_mode")
-# With BEGIN, the walls and COMMIT of each transaction. A list that does not fill its page is looked for in older months
-# too, by one more statement.
-PINS = {"chat": 10, "chat with a tool": 20, "call without a chat": 17, "list": 6, "detail": 5}
+BESIDE = ("renew_", "run_marks", "SET plan_cache_mode", "record_key_use", "SELECT 1")
+# After so many requests statements are prepared, and what a process remembers is known to it.
+WARM = 8
+# Round trips and commits of a request. A commit is a transaction that writes; what only reads waits for no disk.
+WEB = {"chat": (3, 2), "chat with a tool": (5, 3), "call without a chat": (7, 4)}
+WORKER = {"chat with a tool": (5, 2), "call without a chat": (5, 2)}
+# Statements. A list that does not fill its page is looked for in older months too, by one more statement.
+PINS = {"list": 6, "detail": 5}
+
+Wired = tuple[Stack, dict[str, Traffic]]
 
 
-@contextmanager
-def _counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that the asynchronous pool sends."""
-    sent: list[str] = []
-    execute, many = psycopg.AsyncCursor.execute, psycopg.AsyncCursor.executemany
-
-    async def one(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        text = query.decode() if isinstance(query, bytes) else str(query)
-        if not any(name in text for name in BESIDE):
-            sent.append(" ".join(text.split())[:80])
-        return await execute(self, query, *args, **kwargs)
-
-    async def several(self: Any, query: Any, values: Any, **kwargs: Any) -> Any:
-        sent.append(f"{' '.join(query.decode().split())[:80]} …")
-        return await many(self, query, values, **kwargs)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(psycopg.AsyncCursor, "execute", one)
-        patched.setattr(psycopg.AsyncCursor, "executemany", several)
-        yield sent
+@pytest.fixture(scope="module")
+def wired() -> Iterator[Wired]:
+    """A web process and a worker, and what they send to PostgreSQL."""
+    with relay(os.environ["DATABASE_URL"], *BESIDE) as (url, applications), Stack(DATABASE_URL=url) as stack:
+        yield stack, applications
 
 
-async def _chat(tenant: Cast, content: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    await _listening()
-    with _counted(monkeypatch) as sent:
-        principal = await by_key(tenant.alice.key)
-        assert principal is not None
-        view = await lifecycle.begin(principal, ChatRequest(content))
-        await lifecycle.until_rest(tenant.alice.scope, view)
-    assert view.run.status == "completed"
-    return sent
+def _cost(wired: Wired, tenant: Cast, path: str, body: dict[str, object]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Round trips and commits of one request: of the web process, and of the worker."""
+    stack, applications = wired
+    for attempt in range(WARM + 1):
+        if attempt == WARM:
+            applications.clear()
+        answer = httpx.post(f"{stack.url}{path}", json=body, headers=tenant.alice.headers)
+        assert answer.status_code == 200, answer.text
+    web, worker = (applications.get(f"toolgate-{name}-async", Traffic()) for name in ("web", "worker"))
+    for each in (web, worker):
+        print(each.round_trips, each.commits, each.statements)
+    return (web.round_trips, web.commits), (worker.round_trips, worker.commits)
 
 
-async def _listening() -> None:
-    """Return when this process hears hints, so that no call waits for the poll."""
-    run_id = uuid.uuid4()
-    with waits().for_run(run_id) as wake_up:
-        while not wake_up.is_set():
-            await wakeups.publish(run_id)
-            await asyncio.sleep(0.01)
+def test_a_chat_without_tools(wired: Wired, tenant: Cast) -> None:
+    assert _cost(wired, tenant, "/api/v1/chat", {"content": "hello"}) == (WEB["chat"], (0, 0))
 
 
-async def test_a_chat_without_tools(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    await by_key(tenant.alice.key)
-    sent = await _chat(tenant, "hello", monkeypatch)
-    assert len(sent) <= PINS["chat"], sent
+def test_a_chat_without_tools_over_a_compatible_api(wired: Wired, tenant: Cast) -> None:
+    body = {"model": "offline/demo", "messages": [{"role": "user", "content": "hello"}]}
+    assert _cost(wired, tenant, "/v1/chat/completions", body) == (WEB["chat"], (0, 0))
 
 
-async def test_a_chat_with_one_tool(stack: Stack, tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    await asyncio.to_thread(stack.chat, tenant.alice, NOTE)
-    sent = await _chat(tenant, NOTE, monkeypatch)
-    assert len(sent) <= PINS["chat with a tool"], sent
+def test_a_chat_with_one_tool(wired: Wired, tenant: Cast) -> None:
+    web, worker = _cost(wired, tenant, "/api/v1/chat", {"content": NOTE})
+    assert web == WEB["chat with a tool"]
+    assert worker <= WORKER["chat with a tool"]
 
 
-async def test_a_call_without_a_chat(stack: Stack, tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    await _listening()
-    arguments = {"title": "a", "content": "b"}
-    with _counted(monkeypatch) as sent:
-        call = await invoke(tenant.alice.scope, "save_note", arguments, origin=Origin.API, wait=60)
-    assert call.status == "success"
-    assert len(sent) <= PINS["call without a chat"], sent
+def test_a_call_without_a_chat(wired: Wired, tenant: Cast) -> None:
+    web, worker = _cost(wired, tenant, "/api/v1/tools/save_note/calls", CALL)
+    assert web <= WEB["call without a chat"]
+    assert worker <= WORKER["call without a chat"]
 
 
 def _get(tenant: Cast, path: str) -> list[str]:

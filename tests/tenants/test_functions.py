@@ -73,7 +73,8 @@ async def test_a_function_alone_is_one_round_trip_in_its_tenant_and_leaves_no_te
     of_tenant = _declare(
         lambda user_id: user_id, {}, "RETURNS SETOF uuid", "RETURN QUERY SELECT user_id FROM memberships;"
     )
-    with relay(settings.DATABASE_URLS["default"]) as (url, traffic):
+    with relay(settings.DATABASE_URLS["default"]) as (url, applications):
+        traffic = applications[f"toolgate-{settings.TOOLGATE_PROCESS}-async"]
         monkeypatch.setitem(settings.DATABASE_URLS, "default", url)
         for cast in (tenant, other_tenant):
             members = await of_tenant.alone(cast.alice.scope)
@@ -165,6 +166,7 @@ TYPE_NAMES = {
 
 
 def test_what_is_declared_is_what_the_database_has() -> None:
+    assert {"begin_run", "commit_turn", "commit_last_turn", "calls_by_id", "propose_calls"} <= functions.declared.keys()
     for name, each in functions.declared.items():
         [found] = rows(
             "SELECT p.proargnames[1:p.pronargs] AS names, array(SELECT format_type(t, NULL) FROM unnest(p.proargtypes)"

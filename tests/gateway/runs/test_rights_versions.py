@@ -1,0 +1,290 @@
+"""The version of a tenant's rights: everything that rights are read from changes it, and nothing goes by an old one."""
+
+import asyncio
+import threading
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import transaction as django_transaction
+from psycopg.types.json import Jsonb
+
+from approvals.models import ApprovalRule
+from approvals.rules import evaluation
+from gateway.models import Agent
+from gateway.runs import lifecycle, members, preparation
+from gateway.runs.errors import NoSuchModel
+from gateway.runs.preparation import ChatRequest
+from tenants.models import Membership, RightsVersion, Tenant, User
+from tenants.scope.routing import on_login
+from tenants.scope.transactions import transaction
+from tests.database import rows
+from tests.people import Cast
+from tools.models import Grant, ToolSetting
+
+Change = Callable[[Cast], Any]
+LATER = datetime(2099, 1, 1, tzinfo=UTC)
+
+
+def _version(cast: Cast) -> uuid.UUID | None:
+    found = rows("SELECT version FROM rights_versions WHERE tenant_id = %(t)s", t=cast.id)
+    return found[0]["version"] if found else None
+
+
+def _rule(cast: Cast, **more: Any) -> ApprovalRule:
+    given = {"name": "mails", "tool_name": "send_email", "expires_at": LATER, "owner_id": cast.olga.scope.user_id}
+    return ApprovalRule.objects.create(tenant_id=cast.id, **given | more)
+
+
+def _agent(cast: Cast) -> Any:
+    return Agent.objects.filter(tenant_id=cast.id)
+
+
+def _membership(cast: Cast) -> Any:
+    return Membership.objects.filter(tenant_id=cast.id, user_id=cast.bob.scope.user_id)
+
+
+def _setting(cast: Cast) -> ToolSetting:
+    return ToolSetting.objects.create(tenant_id=cast.id, tool_name="save_note")
+
+
+def _grant(cast: Cast) -> Grant:
+    return Grant.objects.create(tenant_id=cast.id, tool_name="save_note")
+
+
+def _nothing(cast: Cast) -> None:
+    return None
+
+
+def _owner(statement: str, *values: Any) -> None:
+    """What no login of ours may do."""
+    with psycopg.connect(settings.DATABASE_URLS["owner"], autocommit=True) as owner:
+        owner.execute(statement.encode(), values)
+
+
+# What is there before, and what changes then.
+CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
+    "a member comes": (
+        lambda cast: User.objects.create(username=f"new-{uuid.uuid4().hex}"),
+        lambda cast, user: Membership.objects.create(tenant_id=cast.id, user=user),
+    ),
+    "a member gets another role": (_nothing, lambda cast, _: _membership(cast).update(role="auditor")),
+    "a member goes": (_nothing, lambda cast, _: _membership(cast).delete()),
+    "a user is switched off": (
+        _nothing,
+        lambda cast, _: User.objects.filter(id=cast.carol.scope.user_id).update(is_active=False),
+    ),
+    "roles get ceilings": (
+        _nothing,
+        lambda cast, _: Tenant.objects.filter(id=cast.id).update(role_ceilings={"member": "read_only"}),
+    ),
+    "the default tools change": (
+        _nothing,
+        lambda cast, _: Tenant.objects.filter(id=cast.id).update(default_tools=["list_tasks"]),
+    ),
+    "a setting comes": (_nothing, lambda cast, _: _setting(cast)),
+    "a setting changes": (_setting, lambda cast, each: ToolSetting.objects.filter(id=each.id).update(rate="1/m")),
+    "a setting goes": (_setting, lambda cast, each: each.delete()),
+    "a grant comes": (_nothing, lambda cast, _: _grant(cast)),
+    "a grant changes": (_grant, lambda cast, each: Grant.objects.filter(id=each.id).update(effect="deny")),
+    "a grant goes": (_grant, lambda cast, each: each.delete()),
+    "a rule comes": (_nothing, lambda cast, _: _rule(cast)),
+    **{
+        f"a rule has another {name}": (
+            lambda cast, name=name: _rule(cast, uses_left=3 if name == "uses_left" else None),
+            lambda cast, each, name=name, value=value: _owner(
+                f"UPDATE approval_rules SET {name} = %s WHERE id = %s",
+                value(cast) if callable(value) else value, each.id,
+            ),
+        )
+        for name, value in {
+            "name": "other", "effect": "deny", "tool_name": "save_note", "role": "member", "agent": "default",
+            "user_id": lambda cast: cast.bob.scope.user_id, "condition": Jsonb({"type": "object"}), "enabled": False,
+            "expires_at": datetime(2100, 1, 1, tzinfo=UTC), "owner_id": lambda cast: cast.carol.scope.user_id,
+            "uses_left": 4,
+        }.items()
+    },
+    "a rule has any number of uses": (
+        lambda cast: _rule(cast, uses_left=3),
+        lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=None),
+    ),
+    "an agent comes": (_nothing, lambda cast, _: Agent.objects.create(tenant_id=cast.id, slug="second", name="b")),
+    "an agent changes": (_nothing, lambda cast, _: _agent(cast).update(instructions="Be brief.")),
+    "an agent goes": (
+        lambda cast: Agent.objects.create(tenant_id=cast.id, slug="second", name="b"),
+        lambda cast, each: _owner("DELETE FROM agents WHERE id = %s", each.id),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_rights_are_read_from_changes_their_version(tenant: Cast, other_tenant: Cast, name: str) -> None:
+    before, change = CHANGES[name]
+    with on_login("operator"):
+        there = before(tenant)
+        old, other = _version(tenant), _version(other_tenant)
+        change(tenant, there)
+    assert _version(tenant) not in (None, old)
+    assert _version(other_tenant) == other
+
+
+async def test_what_counts_and_what_says_nothing_of_rights_leaves_the_version_alone(tenant: Cast) -> None:
+    def rule() -> ApprovalRule:
+        with on_login("operator"):
+            made = _rule(tenant, uses_left=3)
+            User.objects.filter(id=tenant.alice.scope.user_id).update(email="alice@example.com")
+            return made
+
+    made = await asyncio.to_thread(rule)
+    before = await asyncio.to_thread(_version, tenant)
+    async with transaction(tenant.alice.scope) as connection:
+        await evaluation.use(connection, [str(made.id)])
+    await asyncio.to_thread(_touch, tenant)
+    assert await asyncio.to_thread(_version, tenant) == before
+    [left] = await asyncio.to_thread(rows, "SELECT uses_left FROM approval_rules WHERE id = %(id)s", id=made.id)
+    assert left["uses_left"] == 2
+
+
+def _touch(cast: Cast) -> None:
+    with on_login("operator"):
+        Tenant.objects.filter(id=cast.id).update(name="Another name", retention_days=30)
+
+
+async def test_nobody_but_the_triggers_writes_versions(tenant: Cast) -> None:
+    for statement in (
+        "UPDATE rights_versions SET version = gen_random_uuid()",
+        "INSERT INTO rights_versions (tenant_id, version) VALUES (gen_random_uuid(), gen_random_uuid())",
+        "DELETE FROM rights_versions",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            async with transaction(tenant.alice.scope) as connection:
+                await connection.execute(statement)
+
+
+def test_many_changes_in_one_transaction_are_one_version_and_one_that_is_rolled_back_is_none(tenant: Cast) -> None:
+    with on_login("operator"):
+        old = _version(tenant)
+        with suppress(LookupError), django_transaction.atomic(using="operator"):
+            _grant(tenant)
+            raise LookupError
+        assert _version(tenant) == old
+        with django_transaction.atomic(using="operator"):
+            for _ in range(50):
+                _grant(tenant)
+    dead = "SELECT count(*) AS kept FROM rights_versions WHERE tenant_id = %(t)s"
+    assert rows(dead, t=tenant.id) == [{"kept": 1}]
+    assert _version(tenant) != old
+
+
+def test_two_administrators_who_change_the_same_things_in_another_order_do_not_wait_for_the_version(
+    tenant: Cast,
+) -> None:
+    with on_login("operator"):
+        one, two = _setting(tenant), ToolSetting.objects.create(tenant_id=tenant.id, tool_name="list_tasks")
+    change = "UPDATE tool_settings SET rate = %s WHERE id = %s"
+    url = settings.DATABASE_URLS["operator"]
+    with psycopg.connect(url) as first, psycopg.connect(url) as second:
+        first.execute(change, ["1/m", one.id])
+        second.execute(change, ["2/m", two.id])
+        # The version is locked at the end only: the second ends at once, and the first may go on to what it changed.
+        ending = threading.Thread(target=second.commit)
+        ending.start()
+        first.execute(change, ["3/m", two.id])
+        ending.join()
+        first.commit()
+    found = rows("SELECT rate FROM tool_settings WHERE tenant_id = %(t)s ORDER BY tool_name", t=tenant.id)
+    assert [each["rate"] for each in found] == ["3/m", "1/m"]
+
+
+def test_a_tenant_that_goes_takes_its_version_along(tenant: Cast) -> None:
+    with on_login("operator"):
+        gone = Tenant.objects.create(slug=f"t{uuid.uuid4().hex[:12]}", name="gone")
+        setting = ToolSetting.objects.create(tenant=gone, tool_name="save_note")
+        assert RightsVersion.objects.filter(tenant=gone).exists()
+        setting.delete()
+        RightsVersion.objects.filter(tenant=gone).delete()
+    _owner("DELETE FROM tenants WHERE id = %s", gone.id)
+    assert rows("SELECT 1 FROM rights_versions WHERE tenant_id = %(t)s", t=gone.id) == []
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        _owner("DELETE FROM tenants WHERE id = %s", tenant.id)
+
+
+# --- what a process remembers ----------------------------------------------------------------------------------------
+async def test_a_run_begins_by_what_the_agent_is_now(tenant: Cast) -> None:
+    first = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
+    assert first.view.run.profile["instructions"] == ""
+
+    def change() -> None:
+        with on_login("operator"):
+            _agent(tenant).update(instructions="Be brief.", model="offline/demo")
+
+    await asyncio.to_thread(change)
+    second = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
+    assert second.view.run.profile["instructions"] == "Be brief."
+    assert second.view.run.model == "offline/demo"
+    [found] = rows("SELECT count(*) AS runs FROM runs WHERE tenant_id = %(t)s", t=tenant.id)
+    assert found["runs"] == 2
+
+
+async def test_nobody_is_refused_by_what_has_changed_since(tenant: Cast) -> None:
+    def model(name: str) -> None:
+        with on_login("operator"):
+            _agent(tenant).update(model=name)
+
+    await asyncio.to_thread(model, "offline/none")
+    for _ in range(2):
+        with pytest.raises(NoSuchModel):
+            await preparation.open(tenant.alice.scope, ChatRequest("hello"))
+    assert rows("SELECT 1 FROM runs WHERE tenant_id = %(t)s", t=tenant.id) == []
+    await asyncio.to_thread(model, "offline/demo")
+    assert (await preparation.open(tenant.alice.scope, ChatRequest("hello"))).view.run.model == "offline/demo"
+
+
+async def test_calls_are_committed_by_the_rights_that_hold_then(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody takes a tool away after the model has been asked, and before its call is committed."""
+    execution = await preparation.open(tenant.alice.scope, ChatRequest('call: add_task {"title": "x"}'))
+
+    def change() -> None:
+        with on_login("operator"):
+            ToolSetting.objects.create(tenant_id=tenant.id, tool_name="add_task", enabled=False)
+
+    await asyncio.to_thread(change)
+    lifecycle._start(execution)
+    await lifecycle.until_rest(tenant.alice.scope, execution.view)
+    [call] = rows("SELECT status, error_code, run_id FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
+    assert (call["status"], call["error_code"]) == ("error", "not_allowed")
+    assert rows("SELECT 1 FROM tasks WHERE tenant_id = %(t)s", t=tenant.id) == []
+    assert [turn["number"] for turn in rows("SELECT number FROM turns WHERE tenant_id = %(t)s", t=tenant.id)] == [1, 2]
+
+
+async def test_a_rule_that_has_expired_is_not_remembered(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rule() -> None:
+        with on_login("operator"):
+            _rule(tenant, expires_at=datetime.now(UTC) + timedelta(hours=1))
+
+    await asyncio.to_thread(rule)
+    member = await members.under(tenant.alice.scope, None)
+    assert [each.name for each in member.rights.rules] == ["mails"]
+    assert member.rights.valid_until is not None
+
+    def expire() -> None:
+        _owner("UPDATE approval_rules SET expires_at = now() WHERE tenant_id = %s", tenant.id)
+
+    await asyncio.to_thread(expire)
+    row = members._rows[tenant.alice.scope, None]
+    monkeypatch.setitem(row, "rights_valid_until", datetime.now(UTC))
+    assert (await members.under(tenant.alice.scope, None)).rights.rules == ()
+
+
+async def test_a_process_remembers_so_many_members_and_no_more(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MOST", 2)
+    members._rows.clear()
+    people = [tenant.alice, tenant.bob, tenant.alice, tenant.carol]
+    for person in people:
+        await members.under(person.scope, None)
+    assert list(members._rows) == [(tenant.alice.scope, None), (tenant.carol.scope, None)]
