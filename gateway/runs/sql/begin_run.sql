@@ -19,13 +19,13 @@ BEGIN
         UPDATE conversations c SET updated_at = now() WHERE c.id = conversation_id;
         IF NOT FOUND THEN RETURN 'no_conversation'; END IF;
     END IF;
-    IF idempotency_key IS NOT NULL THEN
-        PERFORM bind_run(tenant, member, idempotency_key, request_hash, id);
-    END IF;
     INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, surface, status,
         lease_until, resumed_at, idempotency_key, request_hash)
     VALUES (id, tenant, member, conversation_id, message_id, agent_id, profile, model, surface, 'in_progress',
         now() + make_interval(secs => lease), now(), idempotency_key, request_hash);
+    IF idempotency_key IS NOT NULL THEN
+        PERFORM bind_run(tenant, member, idempotency_key, request_hash, id);
+    END IF;
     INSERT INTO messages (id, tenant_id, user_id, conversation_id, run_id, role, content)
     VALUES (user_message_id, tenant, member, conversation_id, id, 'user', content);
     IF request IS NOT NULL THEN
