@@ -2,7 +2,8 @@ from django.db import migrations
 
 from tenants.scope import rls
 
-# Not what counts the uses of a rule: whoever goes by more than are left is refused when they are counted.
+# Not what counts the uses of a rule, until none is left: whoever goes by more than are left is refused when they are
+# counted.
 _MEANING = (
     "name",
     "effect",
@@ -29,6 +30,7 @@ class Migration(migrations.Migration):
                     [
                         *(f"OLD.{name} IS DISTINCT FROM NEW.{name}" for name in _MEANING),
                         "coalesce(NEW.uses_left > OLD.uses_left, NEW.uses_left IS DISTINCT FROM OLD.uses_left)",
+                        "coalesce(NEW.uses_left = 0 AND OLD.uses_left > 0, false)",
                     ]
                 ),
             )

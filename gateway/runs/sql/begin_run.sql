@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION begin_run(
 ) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
-    IF rights_version(tenant) <> version THEN RETURN 'rights_changed'; END IF;
+    IF rights_version(tenant) IS DISTINCT FROM version THEN RETURN 'rights_changed'; END IF;
     IF new_conversation THEN
         INSERT INTO conversations (id, tenant_id, user_id, title) VALUES (conversation_id, tenant, member, title);
     ELSE

@@ -20,6 +20,7 @@ from gateway.models import Agent
 from gateway.runs import lifecycle, members, preparation
 from gateway.runs.errors import NoSuchModel
 from gateway.runs.preparation import ChatRequest
+from services.models import Service, ServiceTool
 from tenants.models import Membership, RightsVersion, Tenant, User
 from tenants.scope.routing import on_login
 from tenants.scope.transactions import transaction
@@ -55,6 +56,17 @@ def _setting(cast: Cast) -> ToolSetting:
 
 def _grant(cast: Cast) -> Grant:
     return Grant.objects.create(tenant_id=cast.id, tool_name="save_note")
+
+
+def _service(cast: Cast) -> Service:
+    return Service.objects.create(tenant_id=cast.id, slug="desk", kind="http", url="https://desk.example.com")
+
+
+def _service_tool(cast: Cast, service: Service) -> ServiceTool:
+    named = {"name": "find", "tool_name": "desk.find", "alias": "desk__find"}
+    return ServiceTool.objects.create(
+        tenant_id=cast.id, service=service, definition={}, parameters={}, accepted_hash="a", hash="a", **named
+    )
 
 
 def _nothing(cast: Cast) -> None:
@@ -106,12 +118,28 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
             "name": "other", "effect": "deny", "tool_name": "save_note", "role": "member", "agent": "default",
             "user_id": lambda cast: cast.bob.scope.user_id, "condition": Jsonb({"type": "object"}), "enabled": False,
             "expires_at": datetime(2100, 1, 1, tzinfo=UTC), "owner_id": lambda cast: cast.carol.scope.user_id,
-            "uses_left": 4,
+            "uses_left": 4, "binding": "another definition",
         }.items()
     },
+    "a rule is used up": (
+        lambda cast: _rule(cast, uses_left=1),
+        lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=0),
+    ),
     "a rule has any number of uses": (
         lambda cast: _rule(cast, uses_left=3),
         lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=None),
+    ),
+    "a service comes": (_nothing, lambda cast, _: _service(cast)),
+    "a service changes": (_service, lambda cast, each: Service.objects.filter(id=each.id).update(enabled=False)),
+    "a service goes": (_service, lambda cast, each: each.delete()),
+    "a service's tool comes": (_service, lambda cast, each: _service_tool(cast, each)),
+    "a service's tool changes": (
+        lambda cast: _service_tool(cast, _service(cast)),
+        lambda cast, each: ServiceTool.objects.filter(id=each.id).update(enabled=True),
+    ),
+    "a service's tool goes": (
+        lambda cast: _service_tool(cast, _service(cast)),
+        lambda cast, each: each.delete(),
     ),
     "an agent comes": (_nothing, lambda cast, _: Agent.objects.create(tenant_id=cast.id, slug="second", name="b")),
     "an agent changes": (_nothing, lambda cast, _: _agent(cast).update(instructions="Be brief.")),
@@ -153,6 +181,13 @@ async def test_what_counts_and_what_says_nothing_of_rights_leaves_the_version_al
 def _touch(cast: Cast) -> None:
     with on_login("operator"):
         Tenant.objects.filter(id=cast.id).update(name="Another name", retention_days=30)
+
+
+@pytest.mark.parametrize("version", [None, uuid.uuid4()])
+async def test_rights_of_an_unknown_version_hold_for_nothing(tenant: Cast, version: uuid.UUID | None) -> None:
+    async with transaction(tenant.alice.scope) as connection:
+        asked = await connection.execute("SELECT rights_hold(%s, %s::uuid, NULL) AS hold", [tenant.id, version])
+        assert await asked.fetchone() == {"hold": False}
 
 
 async def test_nobody_but_the_triggers_writes_versions(tenant: Cast) -> None:
