@@ -24,8 +24,10 @@ class Migration(migrations.Migration):
 
     operations = [
         rls.operation(
+            rls.changes_rights("approval_rules", on="INSERT OR DELETE"),
             rls.changes_rights(
                 "approval_rules",
+                on="UPDATE",
                 when=" OR ".join(
                     [
                         *(f"OLD.{name} IS DISTINCT FROM NEW.{name}" for name in _MEANING),
@@ -33,6 +35,6 @@ class Migration(migrations.Migration):
                         "coalesce(NEW.uses_left = 0 AND OLD.uses_left > 0, false)",
                     ]
                 ),
-            )
+            ),
         )
     ]

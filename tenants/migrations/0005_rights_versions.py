@@ -36,13 +36,16 @@ class Migration(migrations.Migration):
             rls.changes_rights("memberships"),
             rls.changes_rights(
                 "tenants",
+                on="UPDATE",
                 when="OLD.role_ceilings IS DISTINCT FROM NEW.role_ceilings "
                 "OR OLD.default_tools IS DISTINCT FROM NEW.default_tools",
                 named="id",
             ),
-            """
-            CREATE CONSTRAINT TRIGGER rights_changed AFTER UPDATE ON users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-                WHEN (OLD.is_active IS DISTINCT FROM NEW.is_active) EXECUTE FUNCTION user_rights_changed();
-            """,
+            rls.changes_rights(
+                "users",
+                on="UPDATE",
+                when="OLD.is_active IS DISTINCT FROM NEW.is_active",
+                function="user_rights_changed",
+            ),
         ),
     ]

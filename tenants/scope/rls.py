@@ -43,18 +43,22 @@ def target(table: str) -> str:
     return f"ALTER TABLE {table} ADD CONSTRAINT {table}_tenant_id_key UNIQUE (tenant_id, id);"
 
 
-def changes_rights(table: str, *, when: str = "", named: str = "tenant_id", function: str = "rights_changed") -> str:
-    """SQL of the trigger of a table that says what members may do: a change of it changes the version of their rights.
+def changes_rights(
+    table: str,
+    *,
+    on: str = "INSERT OR UPDATE OR DELETE",
+    when: str = "",
+    named: str = "tenant_id",
+    function: str = "rights_changed",
+) -> str:
+    """SQL of a trigger of a table that says what members may do: a change of it changes the version of their rights.
 
-    `when`: which updates do; all of them without it. `named`: the column of the tenant's id.
+    `when`: which changes do; all of them without it. `named`: the column of the tenant's id.
     """
-    trigger = f"ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
-    call = f"EXECUTE FUNCTION {function}('{named}');"
-    if not when:
-        return f"CREATE CONSTRAINT TRIGGER rights_changed AFTER INSERT OR UPDATE OR DELETE {trigger} {call}"
+    name = f"rights_changed_on_{'_'.join(on.lower().split(' or '))}"
     return (
-        f"CREATE CONSTRAINT TRIGGER rights_changed AFTER UPDATE {trigger} WHEN ({when}) {call}"
-        f"CREATE CONSTRAINT TRIGGER rights_begun AFTER INSERT OR DELETE {trigger} {call}"
+        f"CREATE CONSTRAINT TRIGGER {name} AFTER {on} ON {table} DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+        f"{f'WHEN ({when}) ' if when else ''}EXECUTE FUNCTION {function}('{named}');"
     )
 
 

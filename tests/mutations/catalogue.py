@@ -19,10 +19,19 @@ def _open_policy(table: str) -> str:
     return f"DROP POLICY app ON {table}; CREATE POLICY app ON {table} TO toolgate_app USING (true) WITH CHECK (true)"
 
 
+def _function(name: str, old: str, new: str = "") -> str:
+    """SQL that replaces a part of a function's body."""
+    return (
+        f"DO $$ BEGIN EXECUTE replace(pg_get_functiondef('{name}'::regproc), $old${old}$old$, $new${new}$new$); END $$"
+    )
+
+
 WALLS = ("tests/tenants/test_catalogue.py", "tests/tenants/test_walls.py")
 RECORDER = ("tests/audit/test_recorder.py",)
 DECIDING = ("tests/approvals/test_deciding.py",)
 JOURNEYS = "tests/journeys/test_approvals.py"
+RIGHTS = ("tests/gateway/runs/test_rights_versions.py",)
+CHANGES = "rights_changed_on_insert_update_delete"
 GATES = ("tests/tools/test_gates.py", "tests/tools/test_tiers.py", "tests/hostile/test_model_calls.py")
 
 MUTATIONS = (
@@ -193,11 +202,32 @@ MUTATIONS = (
         "",
     ),
     Mutation(
-        "a call without a chat is recorded by rights that were changed meanwhile",
-        ("tests/tools/test_proposal.py",),
-        "tools/invocation/proposal.py",
-        "                if now != rights:",
-        "                if False:",
+        "calls are recorded by rights that were changed meanwhile",
+        RIGHTS,
+        sql=_function("rights_hold", "rights_version(of_tenant) = version AND"),
+    ),
+    Mutation(
+        "calls are recorded by a rule that has expired meanwhile",
+        RIGHTS,
+        sql=_function("rights_hold", "AND coalesce(valid_until > now(), true)"),
+    ),
+    Mutation(
+        "a turn is recorded by whatever rights",
+        RIGHTS,
+        sql=_function("commit_turn", "holds := rights_hold(tenant, version, valid_until)", "holds := true"),
+    ),
+    Mutation(
+        "a run begins by what its agent was",
+        RIGHTS,
+        sql=_function("begin_run", "rights_version(tenant) <> version", "false"),
+    ),
+    *(
+        Mutation(f"{table}: {trigger} leaves the rights as they were", RIGHTS, sql=f"DROP TRIGGER {trigger} ON {table}")
+        for table, trigger in (
+            *((table, CHANGES) for table in ("memberships", "tool_settings", "grants", "agents")),
+            *((table, "rights_changed_on_update") for table in ("tenants", "users", "approval_rules")),
+            ("approval_rules", "rights_changed_on_insert_delete"),
+        )
     ),
     Mutation(
         "a key may be twice in an object",
@@ -326,6 +356,16 @@ MUTATIONS = (
     ),
     Mutation(
         "a run's turn is committed under an old fence",
+        ("tests/gateway/runs/test_repository.py",),
+        sql=_function("commit_turn", "AND r.fence = commit_turn.fence "),
+    ),
+    Mutation(
+        "a run's last turn is committed under an old fence",
+        ("tests/gateway/runs/test_repository.py",),
+        sql=_function("commit_last_turn", "AND r.fence = commit_last_turn.fence "),
+    ),
+    Mutation(
+        "a run is ended under an old fence",
         ("tests/gateway/runs/test_repository.py",),
         "gateway/runs/repository.py",
         '_HELD = "WHERE id = %(id)s AND fence = %(fence)s AND',

@@ -5,6 +5,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,16 +17,23 @@ from psycopg.types.json import Jsonb
 
 from approvals.models import ApprovalRule
 from approvals.rules import evaluation
+from audit.calls.recorder import Place
 from gateway.models import Agent
+from gateway.providers.interface import Answer
 from gateway.runs import lifecycle, members, preparation
 from gateway.runs.errors import NoSuchModel
+from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.rows import TurnValues
 from services.models import Service, ServiceTool
 from tenants.models import Membership, RightsVersion, Tenant, User
 from tenants.scope.routing import on_login
 from tenants.scope.transactions import transaction
+from tests.audit.calls import new_call
 from tests.database import rows
 from tests.people import Cast
+from tools.gates.interface import RightsChanged
+from tools.invocation import recording
 from tools.models import Grant, ToolSetting
 
 Change = Callable[[Cast], Any]
@@ -129,6 +137,7 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
         lambda cast: _rule(cast, uses_left=3),
         lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=None),
     ),
+    "a rule goes": (_rule, lambda cast, each: _owner("DELETE FROM approval_rules WHERE id = %s", each.id)),
     "a service comes": (_nothing, lambda cast, _: _service(cast)),
     "a service changes": (_service, lambda cast, each: Service.objects.filter(id=each.id).update(enabled=False)),
     "a service goes": (_service, lambda cast, each: each.delete()),
@@ -295,6 +304,31 @@ async def test_calls_are_committed_by_the_rights_that_hold_then(tenant: Cast, mo
     assert (call["status"], call["error_code"]) == ("error", "not_allowed")
     assert rows("SELECT 1 FROM tasks WHERE tenant_id = %(t)s", t=tenant.id) == []
     assert [turn["number"] for turn in rows("SELECT number FROM turns WHERE tenant_id = %(t)s", t=tenant.id)] == [1, 2]
+
+
+@pytest.mark.parametrize("old", ["another version", "an expired rule"])
+@pytest.mark.parametrize("runs", [True, False])
+async def test_nothing_is_recorded_by_rights_that_hold_no_more(tenant: Cast, old: str, runs: bool) -> None:
+    execution = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
+    assert execution.known is not None
+    stale = {"version": uuid.uuid4()} if old == "another version" else {"valid_until": datetime.now(UTC)}
+    known, run = replace(execution.known, **stale), execution.view.run
+    place = Place(*tenant.alice.scope, run.conversation_id, run.message_id, run.id, 1)
+
+    async def record() -> None:
+        if not runs:
+            alone = Place(*tenant.alice.scope, origin="api")
+            await recording.propose(None, alone, [new_call()], frozenset(), known)
+            return
+        async with LIVE_PORTS.step(execution, alone=True) as step:
+            values = TurnValues.of(Answer("Hello."), 100, 5)
+            await step.commit_turn(values, place, [new_call()], frozenset(), known)
+
+    with pytest.raises(RightsChanged):
+        await record()
+    for table in ("tool_calls", "ledger_entries", "turns"):
+        assert rows(f"SELECT 1 FROM {table} WHERE tenant_id = %(t)s", t=tenant.id) == []
+    assert rows("SELECT turns FROM runs WHERE tenant_id = %(t)s", t=tenant.id) == [{"turns": 0}]
 
 
 async def test_a_rule_that_has_expired_is_not_remembered(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
