@@ -38,12 +38,17 @@ class Tier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told about a tool; every provider's definition is made from this."""
+    """What a model is told about a tool; every provider's definition is made from this.
+
+    `idempotent` and `transactional` are as in Tool.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
     tier: Tier
+    idempotent: bool = False
+    transactional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ class Tool:
     @property
     def spec(self) -> ToolSpec:
         """The tool's declaration without its code."""
-        return ToolSpec(self.name, self.description, self.parameters, self.tier)
+        return ToolSpec(self.name, self.description, self.parameters, self.tier, self.idempotent, self.transactional)
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         """Run the tool on arguments that already passed its schema; raises only ToolError."""
