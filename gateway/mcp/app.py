@@ -82,10 +82,10 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
         await inflight.cancel(principal, message.params.get("requestId"))
     manager = await process().manager()
     under_way = Exchange(principal)
-    taking = _Body(body, receive, under_way)
-    await manager.handle_request(
-        {**scope, "path": PATH, exchange.KEY: under_way}, taking.receive, _signing(request, send)
-    )
+    # Spaces around a header's value are none of it, and the SDK compares values.
+    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
+    await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, _signing(request, send))
 
 
 def _check_sender(headers: Headers, scope: Scope) -> None:

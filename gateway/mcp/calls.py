@@ -1,9 +1,11 @@
 """`tools/call`: a call without a chat, by its user's own rights, and what becomes of it when its client does not wait.
 
-final within WAIT_SECONDS     the result
-waits for a human, or longer  a task, where the client has declared that it knows tasks; else an error that says so,
-                              and the same arguments are the same call until its result was handed over
-the client hangs up           a call that nobody has begun is cancelled; any other ends by itself, and is recorded
+    it ends soon              the result
+    it waits for a human,     a task, where the client has declared that it knows tasks; else an error that says so, and
+    or takes longer           the same arguments are the same call until its result was handed over
+    the client hangs up       a call that nobody has begun is cancelled; any other ends by itself, and is recorded
+
+Which rights count: those of the member whose key it is. No agent limits them, as for a call over REST.
 """
 
 import asyncio
@@ -28,6 +30,8 @@ from tools.registry import registry
 log = logging.getLogger(__name__)
 
 Context = ServerRequestContext[Any, Any]
+# How long a call is waited for whose client can have a task.
+TASK_SECONDS = 1.0
 # What a progress token is told: the call is recorded, it runs, it has ended.
 _STAGES = ("recorded", "running", "ended")
 _cancelling: set["asyncio.Task[None]"] = set()
@@ -38,7 +42,7 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str
     as_task = tasks.declared(context)
     under_way = exchange.of(context)
     begun = await _begun(under_way, params, resumes=not as_task)
-    call = await _awaited(context, begun.call, under_way)
+    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None)
     if call.final:
         if begun.resumed or (call.approval_id is not None and not as_task):
             await invoke.handed_over(under_way.tenant_scope, call)
@@ -73,17 +77,17 @@ async def _begun(under_way: Exchange, params: CallToolRequestParams, *, resumes:
     return begun
 
 
-async def _awaited(context: Context, call: ToolCall, under_way: Exchange) -> ToolCall:
+async def _awaited(context: Context, call: ToolCall, under_way: Exchange, wait: float | None) -> ToolCall:
     """The call once it is final, or its client need not wait for it any longer."""
     report = _reporter(context)
-    if call.final:
+    if call.final or (wait is not None and call.status == Status.AWAITING_APPROVAL):
         await report(call)
         return call
     old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
     known = inflight.known(under_way.principal, context.request_id, call.id) if old else nullcontext()
     try:
         async with known:
-            return await invoke.until_rest(under_way.tenant_scope, call.id, seen=report)
+            return await invoke.until_rest(under_way.tenant_scope, call.id, wait, seen=report)
     except asyncio.CancelledError:
         # Not when it is this process that ends: the client asks another one.
         if under_way.gone:
