@@ -1,5 +1,6 @@
 """Answers requests to `/mcp`: who asks, from where, and what they send is checked before the SDK sees the message."""
 
+import secrets
 from collections.abc import MutableMapping
 from functools import partial
 from typing import Any
@@ -27,6 +28,9 @@ from gateway.mcp.process import process
 from tenants.people.principal import Principal
 
 PATHS = frozenset({PATH, f"{PATH}/"})
+# The name that a client of the revisions with `initialize` gets there and repeats. Nothing is stored under it: it only
+# tells two clients with the same key apart.
+SESSION, SESSION_CHARACTERS = "mcp-session-id", 100
 METADATA_PATHS = frozenset({METADATA_PATH, METADATA_PATH.removesuffix(PATH)})
 # What a key needs for a method; others, such as initialize and ping, any valid key may use.
 SCOPES = {
@@ -78,14 +82,16 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
     needed = SCOPES.get(message.method)
     if needed is not None and needed not in principal.scopes:
         raise OutOfScope(message.method, needed)
+    under_way = Exchange(principal, request.headers.get(SESSION, "")[:SESSION_CHARACTERS])
     if message.method == "notifications/cancelled":
-        await inflight.cancel(principal, message.params.get("requestId"))
+        await inflight.cancel(under_way, message.params.get("requestId"))
     manager = await process().manager()
-    under_way = Exchange(principal)
     # Spaces around a header's value are none of it, and the SDK compares values.
     headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
     passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
-    await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, _signing(request, send))
+    headings = {b"mcp-session-id": secrets.token_urlsafe(24).encode()} if message.method == "initialize" else {}
+    sending = _signing(request, send, headings)
+    await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, sending)
 
 
 def _check_sender(headers: Headers, scope: Scope) -> None:
@@ -127,8 +133,8 @@ class _Body:
         return message
 
 
-def _signing(request: Request, send: Send) -> Send:
-    """`send`, with the headers that every answer carries."""
+def _signing(request: Request, send: Send, more: dict[bytes, bytes]) -> Send:
+    """`send`, with the headers that every answer carries, and `more`."""
 
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -136,7 +142,7 @@ def _signing(request: Request, send: Send) -> Send:
             given = {name.lower(): value for name, value in message.get("headers", ())}
             standard = {b"x-request-id": request.identity.encode()}
             standard |= {name.encode(): value.encode() for name, value in SECURITY.items()}
-            message = {**message, "headers": list((standard | given).items())}
+            message = {**message, "headers": list((standard | more | given).items())}
         await send(message)
 
     return sending

@@ -84,7 +84,7 @@ async def _awaited(context: Context, call: ToolCall, under_way: Exchange, wait: 
         await report(call)
         return call
     old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
-    known = inflight.known(under_way.principal, context.request_id, call.id) if old else nullcontext()
+    known = inflight.known(under_way, context.request_id, call.id) if old else nullcontext()
     try:
         async with known:
             return await invoke.until_rest(under_way.tenant_scope, call.id, wait, seen=report)

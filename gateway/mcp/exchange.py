@@ -12,9 +12,13 @@ KEY = "toolgate.exchange"
 
 @dataclass(slots=True)
 class Exchange:
-    """`gone`: the client has hung up, which in this protocol means that it does not want the result any more."""
+    """`gone`: the client has hung up, which in this protocol means that it does not want the result any more.
+
+    `session` is what the client calls itself, empty when it does not.
+    """
 
     principal: Principal
+    session: str = ""
     gone: bool = False
 
     @property
