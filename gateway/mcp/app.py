@@ -1,5 +1,6 @@
 """Answers requests to `/mcp`: who asks, from where, and what they send is checked before the SDK sees the message."""
 
+import asyncio
 import secrets
 from collections.abc import MutableMapping
 from functools import partial
@@ -25,6 +26,7 @@ from gateway.mcp.errors import (
 )
 from gateway.mcp.exchange import Exchange
 from gateway.mcp.process import process
+from gateway.runs.errors import Leaving
 from tenants.people.principal import Principal
 
 PATHS = frozenset({PATH, f"{PATH}/"})
@@ -91,7 +93,13 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
     passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
     headings = {b"mcp-session-id": secrets.token_urlsafe(24).encode()} if message.method == "initialize" else {}
     sending = _signing(request, send, headings)
-    await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, sending)
+    try:
+        await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, sending)
+    except asyncio.CancelledError:
+        if under_way.gone:
+            raise
+        # This process ends; its calls go on, and are in the history.
+        raise Leaving from None
 
 
 def _check_sender(headers: Headers, scope: Scope) -> None:

@@ -35,6 +35,7 @@ class Process:
             async with manager.run():
                 ready.set_result(manager)
                 await self._end.wait()
+            await server.settled()
         except Exception as error:
             log.exception("MCP cannot be served")
             if not ready.done():

@@ -35,6 +35,10 @@ INSTRUCTIONS = (
 )
 
 
+# What clients that hung up had wanted to be cancelled has been.
+settled = calls.settled
+
+
 class ToolgateServer(Server[dict[str, Any]]):
     """Declares tasks as each era has them."""
 

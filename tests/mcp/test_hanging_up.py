@@ -146,6 +146,9 @@ def test_a_web_process_that_ends_cancels_nothing(stopped: "Stack", tenant: Cast)
     queued = _call(tenant, "queued")
     stopped.kill("leaving web", signal.SIGTERM)
     asking.thread.join()
+    assert asking.answer is not None
+    assert (asking.answer.status_code, asking.answer.json()["error"]["data"]["code"]) == (503, "unavailable")
+    assert recorded(tenant)[0]["status"] == "queued"
     stopped.kill("worker", signal.SIGCONT)
     assert ended(queued["id"])["status"] == "success"
 
