@@ -301,7 +301,9 @@ def _printed(page: str, language: str) -> str:
     return "".join(re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", ["docs/guides/clients/openai.md", "docs/guides/clients/anthropic.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/guides/clients/openai.md", "docs/guides/clients/anthropic.md", "docs/guides/clients/mcp.md"]
+)
 def test_the_python_of_a_clients_page_prints_what_the_page_says(page: str, checkout: Path) -> None:
     (checkout / "program.py").write_text(_printed(page, "python"))
     assert _run(f'"{sys.executable}" program.py', checkout) == _printed(page, "text")
