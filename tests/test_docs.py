@@ -42,6 +42,8 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 _NAME = re.compile(r"(?:gateway|approvals|notifications|tools|audit|tenants|tests)(?:\.\w+)+")
 _FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
+# Methods of the Model Context Protocol that look like paths of the checkout.
+_METHOD = re.compile(r"tools/(call|list)|notifications/cancelled")
 # What a running Toolgate writes, and what only an example makes.
 _NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")
 
@@ -78,7 +80,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def _is_path(code: str) -> bool:
     """Whether it names a file or folder of the checkout, as far as its form can tell."""
-    if not _PATH.fullmatch(code) or _NOT_IN_THE_CHECKOUT.match(code.rpartition("/")[2]) or code.startswith("var/"):
+    if (
+        not _PATH.fullmatch(code)
+        or _METHOD.fullmatch(code)
+        or _NOT_IN_THE_CHECKOUT.match(code.rpartition("/")[2])
+        or code.startswith("var/")
+    ):
         return False
     first, slash, _ = code.partition("/")
     return code.endswith(_FILES) or bool(slash and (ROOT / first).is_dir())

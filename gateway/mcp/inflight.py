@@ -54,7 +54,7 @@ async def cancel(under_way: Exchange, request_id: Any) -> None:
     except _AWAY as away:
         log.warning("cancellation lost", extra={"why": type(away).__name__})
         return
-    if found and found != _SEVERAL:
+    if isinstance(found, bytes) and found != _SEVERAL:
         with suppress(LookupError):
             await invoke.cancel(under_way.tenant_scope, uuid.UUID(bytes=found))
 

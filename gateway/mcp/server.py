@@ -56,8 +56,8 @@ class ToolgateServer(Server[dict[str, Any]]):
         )
         if protocol_version in MODERN_PROTOCOL_VERSIONS:
             return found.model_copy(update={"extensions": {tasks.EXTENSION: {}}})
-        requests = {"tools": {"call": {}}}
-        in_core = ServerTasksCapability.model_validate({"list": {}, "cancel": {}, "requests": requests})
+        declared: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+        in_core = ServerTasksCapability.model_validate(declared)
         return found.model_copy(update={"extensions": None, "tasks": in_core})
 
 
@@ -94,17 +94,17 @@ def make_server() -> ToolgateServer:
     return server
 
 
-async def _tasks_by_era(context: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+async def _tasks_by_era(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """Keep each revision's tasks to it, and answer a call that is to be a task of 2025-11-25.
 
     The SDK would take that answer for a result of `tools/call` that is not valid, so it is given in front of it.
     """
-    revision = context.protocol_version
-    if context.method.startswith("tasks/"):
-        served = _IN_EXTENSION if tasks.modern(context) else _IN_CORE if revision == _TASKS_IN_CORE else frozenset()
-        if context.method not in served:
-            raise MCPError(METHOD_NOT_FOUND, "Method not found", context.method)
-    params = context.params or {}
-    if context.method == "tools/call" and revision == _TASKS_IN_CORE and isinstance(params.get("task"), Mapping):
-        return await calls.begin_task(context, CallToolRequestParams.model_validate(params, by_name=False))
-    return await call_next(context)
+    revision = ctx.protocol_version
+    if ctx.method.startswith("tasks/"):
+        served = _IN_EXTENSION if tasks.modern(ctx) else _IN_CORE if revision == _TASKS_IN_CORE else frozenset()
+        if ctx.method not in served:
+            raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)
+    params = ctx.params or {}
+    if ctx.method == "tools/call" and revision == _TASKS_IN_CORE and isinstance(params.get("task"), Mapping):
+        return await calls.begin_task(ctx, CallToolRequestParams.model_validate(params, by_name=False))
+    return await call_next(ctx)

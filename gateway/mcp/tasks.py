@@ -115,7 +115,7 @@ async def list_2025(context: Context, params: PaginatedRequestParams) -> _Answer
 def _check(context: Context, task_id: str) -> None:
     """Raise MCPError unless the request declares the extension, and its header names the task."""
     if not declared(context):
-        required = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+        required: _Answer = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
         raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, f"This needs the extension {EXTENSION}.", required)
     if context.request is not None and context.request.headers.get("mcp-name") != task_id:
         raise MCPError(HEADER_MISMATCH, "The header Mcp-Name must be the params' taskId.")
