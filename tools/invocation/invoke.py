@@ -21,7 +21,7 @@ from audit.identifiers import uuid7
 from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
-from tools.gates.interface import Caller
+from tools.gates.interface import Caller, Rights
 from tools.invocation import idempotency, pending, ports, wakeups
 from tools.invocation.dispatch import dispatch
 from tools.invocation.evaluation import Suggestion
@@ -95,11 +95,14 @@ async def begin(caller: TenantScope, name: str, arguments: Any, *, origin: Origi
             await pending.hold(step.connection, caller, request_hash, evaluated[0].id)
 
     while True:
-        found = await pending.find(caller, request_hash) if resumes else None
+        async with ports.approvals().step(caller) as step:
+            found = await pending.find(step.connection, caller, request_hash) if resumes else None
+            # In the same transaction, which would be opened for them alone.
+            rights = await step.rights()
         if found is not None:
             return Begun(found, True)
         with suppress(AlreadyPending):
-            return Begun(await _record(caller, Suggestion(name, text), origin, hold), False)
+            return Begun(await _record(caller, Suggestion(name, text), origin, hold, rights), False)
 
 
 async def hand_over_later(caller: TenantScope, call: ToolCall) -> None:
@@ -178,7 +181,9 @@ def _binding(claim: Claim | None) -> Bind:
     return bind
 
 
-async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, bind: Bind) -> ToolCall:
+async def _record(
+    caller: TenantScope, suggestion: Suggestion, origin: Origin, bind: Bind, rights: Rights | None = None
+) -> ToolCall:
     """Record one call, and send it if it may run; when `bind` raises, nothing was recorded."""
     approvals = ports.approvals()
     proposed: Proposed = await propose(
@@ -196,7 +201,8 @@ async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, b
             publish=approvals.publish,
             earlier_failures=None,
             most_seconds=MOST_SECONDS,
-        )
+        ),
+        rights,
     )
     return proposed.calls[0]
 

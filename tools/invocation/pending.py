@@ -13,7 +13,7 @@ import uuid
 
 from audit.calls import reading
 from audit.calls.rows import ToolCall
-from tenants.scope.transactions import Connection, TenantScope, transaction
+from tenants.scope.transactions import Connection, TenantScope
 
 # A client's keys are printable ASCII.
 PREFIX = "\u00a7"
@@ -34,13 +34,14 @@ def key(request_hash: bytes) -> str:
     return PREFIX + request_hash.hex()
 
 
-async def find(caller: TenantScope, request_hash: bytes) -> ToolCall | None:
+async def find(connection: Connection, caller: TenantScope, request_hash: bytes) -> ToolCall | None:
     """The user's pending call with this hash, if there is one."""
-    async with transaction(caller) as connection:
-        row = await (await connection.execute(_FIND, [caller.user_id, key(request_hash)])).fetchone()
-        call = None if row is None else await reading.one(connection, row["call_id"], caller.user_id)
-        if row is not None and call is None:
-            await release(connection, caller, request_hash, row["call_id"])
+    row = await (await connection.execute(_FIND, [caller.user_id, key(request_hash)])).fetchone()
+    if row is None:
+        return None
+    call = await reading.one(connection, row["call_id"], caller.user_id)
+    if call is None:
+        await release(connection, caller, request_hash, row["call_id"])
     return call
 
 
