@@ -9,7 +9,7 @@ NOWHERE := postgresql://nobody@127.0.0.1:1/none
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench faults lock clean venv venv-dev
+.PHONY: help up test check bench faults lock clean venv venv-dev conformance
 
 help:
 	@echo "make up      run Toolgate with everything it needs"
@@ -92,3 +92,14 @@ venv-dev:
 	  && cp $(NODE)/package.json $(NODE)/package-lock.json .venv/node/ \
 	  && npm ci --prefix .venv/node --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 \
 	    && cp $(NODE)/package-lock.json .venv/node/installed.json; } || echo "toolgate: without npm the tests that need $(NODE) cannot run" >&2
+
+# The official MCP conformance suite and the Node that it needs, 150 MB that only tests/mcp/test_conformance.py uses: CI
+# installs them.
+CONFORMANCE := tests/mcp/conformance
+conformance: venv-dev
+	@cmp -s $(CONFORMANCE)/package-lock.json .venv/conformance/installed.json || { rm -rf .venv/conformance \
+	  && mkdir .venv/conformance && cp $(CONFORMANCE)/package.json $(CONFORMANCE)/package-lock.json .venv/conformance/ \
+	  && $(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --require-hashes \
+	    --target .venv/conformance/python -r $(CONFORMANCE)/requirements.lock \
+	  && npm ci --prefix .venv/conformance --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null 2>&1 \
+	  && cp $(CONFORMANCE)/package-lock.json .venv/conformance/installed.json; }

@@ -42,6 +42,8 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 _NAME = re.compile(r"(?:gateway|approvals|notifications|services|tools|audit|tenants|tests)(?:\.\w+)+")
 _FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
+# Methods of the Model Context Protocol that look like paths of the checkout.
+_METHOD = re.compile(r"tools/(call|list)|notifications/cancelled")
 # What a running Toolgate writes, and what only an example makes.
 _NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")
 
@@ -78,7 +80,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def _is_path(code: str) -> bool:
     """Whether it names a file or folder of the checkout, as far as its form can tell."""
-    if not _PATH.fullmatch(code) or _NOT_IN_THE_CHECKOUT.match(code.rpartition("/")[2]) or code.startswith("var/"):
+    if (
+        not _PATH.fullmatch(code)
+        or _METHOD.fullmatch(code)
+        or _NOT_IN_THE_CHECKOUT.match(code.rpartition("/")[2])
+        or code.startswith("var/")
+    ):
         return False
     first, slash, _ = code.partition("/")
     return code.endswith(_FILES) or bool(slash and (ROOT / first).is_dir())
@@ -302,7 +309,9 @@ def _printed(page: str, language: str) -> str:
     return "".join(re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE))
 
 
-@pytest.mark.parametrize("page", ["docs/guides/clients/openai.md", "docs/guides/clients/anthropic.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/guides/clients/openai.md", "docs/guides/clients/anthropic.md", "docs/guides/clients/mcp.md"]
+)
 def test_the_python_of_a_clients_page_prints_what_the_page_says(page: str, checkout: Path) -> None:
     (checkout / "program.py").write_text(_printed(page, "python"))
     assert _run(f'"{sys.executable}" program.py', checkout) == _printed(page, "text")

@@ -53,16 +53,29 @@ def gemini(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definit
 
 
 def mcp(specs: Iterable[ToolSpec], rename: Rename = identity) -> list[Definition]:
-    """MCP's tools: `{name, description, inputSchema, annotations}`; the tier becomes the two hints that it can give."""
+    """MCP's tools: `{name, title, description, inputSchema, annotations}`; the annotations are what tier and kind say.
+
+    A tool that only touches Toolgate's own database is no part of an open world.
+    """
     return [
         {
             "name": rename(spec.name),
+            "title": title(spec.name),
             "description": spec.description,
             "inputSchema": spec.parameters,
             "annotations": {
                 "readOnlyHint": spec.tier is Tier.READ_ONLY,
                 "destructiveHint": spec.tier is Tier.ELEVATED,
+                "idempotentHint": spec.idempotent or spec.tier is Tier.READ_ONLY,
+                "openWorldHint": not spec.transactional,
             },
         }
         for spec in specs
     ]
+
+
+def title(name: str) -> str:
+    """A tool's name for people: `github.create_issue` is "Github: create issue"."""
+    service, dot, tool = name.rpartition(".")
+    words = f"{service}{': ' if dot else ''}{tool}".replace("_", " ")
+    return words[:1].upper() + words[1:]

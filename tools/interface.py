@@ -42,12 +42,17 @@ _RANKS = {tier: rank for rank, tier in enumerate(Tier)}
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What a model is told about a tool; every provider's definition is made from this."""
+    """What a model is told about a tool; every provider's definition is made from this.
+
+    `idempotent` and `transactional` are as in Tool.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
     tier: Tier
+    idempotent: bool = False
+    transactional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +143,7 @@ class Tool:
     @property
     def spec(self) -> ToolSpec:
         """The tool's declaration without its code."""
-        return ToolSpec(self.name, self.description, self.parameters, self.tier)
+        return ToolSpec(self.name, self.description, self.parameters, self.tier, self.idempotent, self.transactional)
 
     @property
     def binding(self) -> str:

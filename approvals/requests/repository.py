@@ -1,7 +1,8 @@
 """Approval requests as the run that waits for them writes them.
 
     (new) → pending                         open       in the commit that writes the held calls
-    pending → cancelled                     withdraw   when the run ends without waiting any longer
+    pending → cancelled                     withdraw   when the run ends without waiting any longer, or the client
+                                                       of a call without a run does
     approved: used, once                    take       by the run's driver, as the call goes on or is refused; by
                                                        `resumption.go_on`, where there is no run
     denied, expired, cancelled: used, once  note       by the run's driver, who has seen it
@@ -30,10 +31,11 @@ _OPEN = f"INSERT INTO approval_requests ({_COLUMNS}) VALUES ({rows.placeholders(
 _FIND = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = ANY(%s)"
 _OF_RUN = f"SELECT {_COLUMNS} FROM approval_requests WHERE run_id = %s"
 _LOCK = f"SELECT {_COLUMNS} FROM approval_requests WHERE id = %s FOR UPDATE"
-_WITHDRAW = f"""
+_WITHDRAWN = """
     UPDATE approval_requests SET status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
-        decided_at = coalesce(decided_at, now()), used_at = now()
-    WHERE run_id = %s AND used_at IS NULL RETURNING {_COLUMNS}"""
+        decided_at = coalesce(decided_at, now()), used_at = now()"""
+_WITHDRAW = f"{_WITHDRAWN} WHERE run_id = %s AND used_at IS NULL RETURNING {_COLUMNS}"
+_WITHDRAW_ALONE = f"{_WITHDRAWN} WHERE id = %s AND run_id IS NULL AND used_at IS NULL RETURNING {_COLUMNS}"
 _TAKE = f"""
     UPDATE approval_requests SET used_at = now()
     WHERE id = %s AND status = 'approved' AND used_at IS NULL RETURNING {_COLUMNS}"""
@@ -89,7 +91,16 @@ async def open(
 
 async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:
     """Cancel what the run waits for, and take note of what was decided; `events.publish` it after the commit."""
-    withdrawn = await rows.every(connection, ApprovalRequest, _WITHDRAW, [run_id])
+    return await _withdrawn(connection, _WITHDRAW, run_id)
+
+
+async def withdraw_alone(connection: Connection, request_id: uuid.UUID) -> ApprovalEvents:
+    """The same for the one request of a call without a run."""
+    return await _withdrawn(connection, _WITHDRAW_ALONE, request_id)
+
+
+async def _withdrawn(connection: Connection, query: str, of: uuid.UUID) -> ApprovalEvents:
+    withdrawn = await rows.every(connection, ApprovalRequest, query, [of])
     return await events.write(connection, [each for each in withdrawn if each.status == "cancelled"], "cancelled")
 
 

@@ -73,6 +73,10 @@ class CallPorts:
             async with transaction(scope) as connection:
                 yield CallUnitOfWork(connection, scope.user_id)
 
+    async def withdraw(self, connection: Connection, request_id: uuid.UUID) -> ApprovalEvents:
+        """In the commit that ends the call."""
+        return await repository.withdraw_alone(connection, request_id)
+
     async def publish(self, asked: ApprovalEvents) -> None:
         """To sockets, mails and webhooks."""
         await events.publish(asked)

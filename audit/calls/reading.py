@@ -9,9 +9,15 @@ from tenants.scope.transactions import Connection
 
 Row = dict[str, Any]
 
+# No id is greater.
+_LAST = uuid.UUID(int=2**128 - 1)
+
 _ROW = rows.columns(ToolCall)
 _OF_ID = f"SELECT {_ROW} FROM tool_calls WHERE id = %s"
 _OF_USER = f"SELECT {_ROW} FROM tool_calls WHERE id = %s AND user_id = %s"
+_ALONE = f"""
+    SELECT {_ROW} FROM tool_calls WHERE user_id = %s AND origin = %s AND run_id IS NULL AND id < %s
+    ORDER BY id DESC LIMIT %s"""
 _OPEN_ALONE = """
     SELECT id FROM tool_calls WHERE tenant_id = %s AND user_id = %s AND run_id IS NULL
         AND status NOT IN ('success', 'error') ORDER BY id"""
@@ -35,6 +41,13 @@ async def of_id(connection: Connection, call_id: uuid.UUID) -> ToolCall | None:
 async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) -> ToolCall | None:
     """A user's call; None when they have no such call."""
     return await rows.one(connection, ToolCall, _OF_USER, [call_id, user_id])
+
+
+async def alone(
+    connection: Connection, user_id: uuid.UUID, origin: str, limit: int, before: uuid.UUID | None = None
+) -> list[ToolCall]:
+    """The user's calls without a run that came in this way, newest first, from those before the call `before` on."""
+    return await rows.every(connection, ToolCall, _ALONE, [user_id, origin, before or _LAST, limit])
 
 
 async def open_alone(connection: Connection, tenant_id: uuid.UUID, user_id: uuid.UUID) -> list[uuid.UUID]:

@@ -68,6 +68,9 @@ _SETTLE = """
 _OPEN = f"""
     SELECT {_ROW} FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
     ORDER BY id FOR UPDATE"""
+_OPEN_ALONE = f"""
+    SELECT {_ROW} FROM tool_calls
+    WHERE id = %s AND run_id IS NULL AND status IN ('proposed', 'awaiting_approval', 'queued') FOR UPDATE"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +270,16 @@ async def settle(connection: Connection, call: ToolCall, outcome: Outcome) -> bo
 
 async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
     """End the run's calls that nobody has begun; returns their ids."""
-    waiting = await rows.every(connection, ToolCall, _OPEN, [run_id])
+    return await _withdraw(connection, _OPEN, run_id, failure)
+
+
+async def withdraw_alone(connection: Connection, call_id: uuid.UUID, failure: Failure) -> bool:
+    """End a call without a run that nobody has begun; False when it has begun, or is final."""
+    return bool(await _withdraw(connection, _OPEN_ALONE, call_id, failure))
+
+
+async def _withdraw(connection: Connection, query: str, of: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
+    waiting = await rows.every(connection, ToolCall, query, [of])
     unbegun = [Status.PROPOSED, Status.AWAITING_APPROVAL, Status.QUEUED]
     outcome = Outcome(failure=failure, display=failure.display)
     return [call.id for call in waiting if await _settle(connection, call, outcome, unbegun)]

@@ -1,4 +1,4 @@
-"""The ASGI application: Django, in front of it one bare callable for the hottest route, and Channels for sockets."""
+"""The ASGI application: Django, before it bare callables for the hottest route, /v1 and /mcp; Channels for sockets."""
 
 import os
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -21,6 +21,7 @@ from channels.layers import get_channel_layer  # noqa: E402
 
 from approvals.web.consumers import ApprovalsConsumer  # noqa: E402
 from gateway.compat import app as compatible  # noqa: E402
+from gateway.mcp import app as mcp  # noqa: E402
 from gateway.operations import health  # noqa: E402
 from gateway.process import gc_tuning  # noqa: E402
 from gateway.rest.chat import fast  # noqa: E402
@@ -58,6 +59,8 @@ async def _http(scope: Scope, receive: Receive, send: Send) -> None:
         await fast.chat(scope, receive, send)
     elif compatible.takes(scope):
         await compatible.answer(scope, receive, send)
+    elif mcp.takes(scope):
+        await mcp.answer(scope, receive, send)
     else:
         await django_application(scope, receive, send)  # type: ignore[arg-type]
 
@@ -72,6 +75,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.
             endings = (
+                mcp.close,
                 lifecycle.release_all,
                 loop.providers().close,
                 get_channel_layer().flush,

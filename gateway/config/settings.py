@@ -384,7 +384,7 @@ LOGGING = {
     "loggers": {
         **{
             name: {"level": "WARNING"}
-            for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp")
+            for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp", "mcp")
         },
         "django.request": {"level": "ERROR"},
         # The server's own handlers write what they are given as it is.

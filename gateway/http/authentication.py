@@ -12,13 +12,19 @@ async def authenticated(headers: Mapping[str, str], needs: str, *, key_headers: 
 
     Raises InvalidKey, also without any key, and MissingScope.
     """
+    principal = await identified(headers, key_headers)
+    permit(principal, needs)
+    return principal
+
+
+async def identified(headers: Mapping[str, str], key_headers: tuple[str, ...] = ()) -> Principal:
+    """The same, whatever the key reaches; raises InvalidKey."""
     key = authentication.bearer(headers.get("authorization", "")) or ""
     for name in key_headers:
         key = key or headers.get(name, "")
     principal = await authentication.by_key(key)
     if principal is None:
         raise InvalidKey
-    permit(principal, needs)
     return principal
 
 

@@ -34,12 +34,12 @@ def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
 
 
 def codes() -> list[str]:
-    """Every code that a problem may have, sorted; those of the compatible APIs are not problems."""
+    """Every code that a problem may have, sorted; refusals of the compatible APIs and of /mcp are not problems."""
     refusals, found = [Refused], set(_CODES.values()) | set(_MORE_CODES)
     while refusals:
         refusal = refusals.pop()
         refusals += refusal.__subclasses__()
-        if not refusal.__module__.startswith("gateway.compat."):
+        if not refusal.__module__.startswith(("gateway.compat.", "gateway.mcp.")):
             found.add(refusal.code)
     return sorted(found)
 

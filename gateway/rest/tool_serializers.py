@@ -60,16 +60,19 @@ class GeminiTool(serializers.Serializer[Any]):
 
 
 class McpAnnotations(serializers.Serializer[Any]):
-    """A tool's tier as the hints that MCP has."""
+    """A tool's tier and kind as the hints that MCP has."""
 
     readOnlyHint = serializers.BooleanField()
     destructiveHint = serializers.BooleanField()
+    idempotentHint = serializers.BooleanField()
+    openWorldHint = serializers.BooleanField(help_text="False: it only touches Toolgate's own database.")
 
 
 class McpTool(serializers.Serializer[Any]):
     """A tool as MCP lists it (`?style=mcp`)."""
 
     name = serializers.CharField()
+    title = serializers.CharField(help_text="The name, for people.")
     description = serializers.CharField()
     inputSchema = serializers.DictField(help_text=_SCHEMA)
     annotations = McpAnnotations()

@@ -8,6 +8,8 @@ import orjson
 from gateway.compat import app as compatible
 from gateway.http import problems
 from gateway.http.asgi import SECURITY
+from gateway.mcp import app as mcp
+from gateway.mcp import errors as mcp_errors
 from gateway.process.request_ids import request_id
 
 _CODES = {
@@ -23,7 +25,7 @@ def answer(
 ) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Headers and body of the refusal of a request with this path and these headers; the connection is then closed.
 
-    A problem document under /api/, the vendor's error under /v1/, a line of text elsewhere.
+    A problem document under /api/, the vendor's error under /v1/, JSON-RPC's at /mcp, a line of text elsewhere.
     """
     code, standard = _CODES[status]
     detail = detail or standard
@@ -32,6 +34,8 @@ def answer(
         kind, body = problems.CONTENT_TYPE, orjson.dumps(problems.problem(status, code, detail))
     elif path.startswith(compatible.PREFIX):
         kind, body = "application/json", orjson.dumps(compatible.error(path, status, code, detail))
+    elif path in mcp.PATHS:
+        kind, body = "application/json", orjson.dumps(mcp_errors.body(status, code, detail))
     headers = {
         "content-type": kind,
         "content-length": str(len(body)),

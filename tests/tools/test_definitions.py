@@ -64,9 +64,15 @@ def test_mcp_is_told_of_a_tool_with_its_tier_as_hints(tier, read_only, destructi
     assert definitions.mcp([ToolSpec("weather.today", "Today's weather.", SCHEMA, tier)]) == [
         {
             "name": "weather.today",
+            "title": "Weather: today",
             "description": "Today's weather.",
             "inputSchema": SCHEMA,
-            "annotations": {"readOnlyHint": read_only, "destructiveHint": destructive},
+            "annotations": {
+                "readOnlyHint": read_only,
+                "destructiveHint": destructive,
+                "idempotentHint": read_only,
+                "openWorldHint": True,
+            },
         }
     ]
 

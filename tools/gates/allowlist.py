@@ -5,6 +5,9 @@ from tools.gates.policy import Policy
 from tools.gates.refusals import USE_OTHERS, Words, agent_named
 from tools.interface import Tool
 
+# What decisions record about a name that no tool has.
+UNKNOWN = "unknown tool"
+
 
 class Allowlist(Gate):
     """Unknown tools, and tools that the operator, the tenant or the agent does not list, are refused."""
@@ -35,7 +38,7 @@ def _closed(candidate: Candidate, policy: Policy) -> Words | None:
 def _refusal(name: str, tool: Tool | None, policy: Policy, agent: str) -> Words | None:
     """Why the tool may not be called at all; None when it may. `name` is quoted as it can be shown."""
     if tool is None:
-        return Words(f"There is no tool {name} here.", "", "unknown tool")
+        return Words(f"There is no tool {name} here.", "", UNKNOWN)
     if not policy.operator_lists(tool):
         return Words(
             f"{name} is not among the tools that the operator of this Toolgate allows.",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.invocation import pending
 from tools.invocation.errors import IdempotencyMismatch
 
 # How long a request may take from its claim to its commit, before another one with the same key takes over.
@@ -32,7 +33,10 @@ _HOLDER = "SELECT request_hash, call_id, run_id FROM idempotency_keys WHERE user
 _BIND = """
     UPDATE idempotency_keys SET call_id = %s, claimed_until = NULL
     WHERE id = %s AND claimed_until = %s AND call_id IS NULL RETURNING id"""
-_ERASE = "UPDATE idempotency_keys SET request_hash = '' WHERE call_id = ANY(%s)"
+# The key of a pending call is made of its hash; see `tools.invocation.pending`.
+_ERASE = """
+    UPDATE idempotency_keys SET request_hash = '', key = CASE WHEN starts_with(key, %s) THEN %s || id ELSE key END
+    WHERE call_id = ANY(%s)"""
 CONSTRAINT = "idempotency_keys_once"
 # A part of the statement that forgets keys, beside `old`, which has the ids of runs whose keys are forgotten.
 FORGET = """
@@ -83,4 +87,4 @@ async def bind(connection: Connection, held: Claim, call_id: uuid.UUID) -> None:
 
 async def erase(connection: Connection, call_ids: list[uuid.UUID]) -> None:
     """Erase the hashes of the calls' requests; their keys stay used."""
-    await connection.execute(_ERASE, [call_ids])
+    await connection.execute(_ERASE, [pending.PREFIX, pending.PREFIX, call_ids])

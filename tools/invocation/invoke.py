@@ -9,12 +9,12 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
-from audit.calls import reading
-from audit.calls.recorder import NewCall, Place
+from audit.calls import reading, recorder
+from audit.calls.recorder import Failure, NewCall, Place
 from audit.calls.rows import ToolCall
 from audit.canonical import canonical
 from audit.identifiers import uuid7
@@ -22,10 +22,11 @@ from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Caller, Rights
-from tools.invocation import idempotency, ports
+from tools.invocation import idempotency, pending, ports, wakeups
 from tools.invocation.dispatch import dispatch
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.idempotency import Claim, ClaimLost
+from tools.invocation.pending import AlreadyPending
 from tools.invocation.ports import ConnectedUnitOfWork
 from tools.invocation.proposal import Proposal, Proposed, propose
 
@@ -35,6 +36,9 @@ MOST_SECONDS = 300.0
 WAIT_SECONDS = 30.0
 # How soon a waiting request looks by itself, in case a wake-up was lost; each time after twice as long, up to the most.
 LOOK_SECONDS, MOST_LOOK_SECONDS = 2.0, 30.0
+# Writes what else belongs into the commit that records a call.
+Bind = Callable[[ConnectedUnitOfWork, list[NewCall]], Awaitable[None]]
+Seen = Callable[[ToolCall], Awaitable[None]]
 
 
 async def invoke(
@@ -63,14 +67,91 @@ async def invoke(
                 return await until_rest(caller, found, wait)
             claim = found
         try:
-            call = await _record(caller, Suggestion(name, text), origin, claim)
+            bind = None if claim is None else _binding(claim)
+            call = await _record(caller, Suggestion(name, text), origin, bind=bind)
         except ClaimLost:
             continue
         return call if call.final else await until_rest(caller, call.id, wait)
 
 
-async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None = None) -> ToolCall:
-    """The user's call once it is final, or has been waited for, as in `invoke`. Raises LookupError."""
+class Begun(NamedTuple):
+    """A call, and whether it is one that was pending."""
+
+    call: ToolCall
+    resumed: bool
+
+
+async def begin(caller: TenantScope, name: str, arguments: Any, *, origin: Origin, resumes: bool = False) -> Begun:
+    """Record a call in the user's name, and send it if it may run, without waiting for it.
+
+    `arguments` is a JSON value. A call that a gate refuses is final. With `resumes` it is the user's pending call with
+    the same name and arguments, where there is one (see `tools.invocation.pending`); one that humans have to approve
+    becomes pending.
+    """
+    text = json.dumps(arguments)
+    request_hash = _hash(name, text)
+
+    async def hold(step: ConnectedUnitOfWork, evaluated: list[NewCall]) -> None:
+        await pending.hold(step.connection, caller, request_hash, evaluated[0].id)
+
+    while True:
+        async with ports.approvals().step(caller, False) as step:
+            found = await pending.find(step.connection, caller, request_hash) if resumes else None
+            # In the same transaction, which would be opened for them alone.
+            rights = await step.rights()
+        if found is not None:
+            return Begun(found, True)
+        with suppress(AlreadyPending):
+            suggestion, held = Suggestion(name, text), hold if resumes else None
+            return Begun(await _record(caller, suggestion, origin, hold=held, rights=rights), False)
+
+
+async def hand_over_later(caller: TenantScope, call: ToolCall) -> None:
+    """Let the same name and arguments be this call, whose client is told that it still runs."""
+    async with transaction(caller) as connection:
+        with suppress(AlreadyPending):
+            await pending.hold(connection, caller, _hash_of(call), call.id)
+
+
+async def handed_over(caller: TenantScope, call: ToolCall) -> None:
+    """Let the same name and arguments be a new call: the client has the result of this one."""
+    async with transaction(caller) as connection:
+        await pending.release(connection, caller, _hash_of(call), call.id)
+
+
+async def cancel(caller: TenantScope, call_id: uuid.UUID) -> ToolCall:
+    """End a call of the user's that has no run, if nobody has begun it; as it is then.
+
+    One that has begun ends by itself, and what is final stays as it is. Raises LookupError.
+    """
+    display = "The call was cancelled before it began."
+    cancelled = Failure("cancelled", "The client cancelled the call.", display=display)
+    approvals = ports.approvals()
+    asked: Any = None
+    async with transaction(caller) as connection:
+        call = await reading.one(connection, call_id, caller.user_id)
+        if call is None or call.run_id is not None:
+            raise LookupError(call_id)
+        if call.approval_id is not None and not call.final:
+            # The request first, as everybody who decides about it does.
+            asked = await approvals.withdraw(connection, call.approval_id)
+        if await recorder.withdraw_alone(connection, call_id, cancelled):
+            await pending.release(connection, caller, _hash_of(call), call_id)
+        call = await reading.one(connection, call_id, caller.user_id)
+        assert call is not None
+    await wakeups.publish(call_id)
+    if asked is not None:
+        await approvals.publish(asked)
+    return call
+
+
+async def until_rest(
+    caller: TenantScope, call_id: uuid.UUID, wait: float | None = None, seen: Seen | None = None
+) -> ToolCall:
+    """The user's call once it is final, or has been waited for, as in `invoke`; `seen` is given every look at it.
+
+    Raises LookupError.
+    """
     began, pause = time.monotonic(), LOOK_SECONDS
     with ports.watch(call_id) as changed:
         while True:
@@ -79,6 +160,8 @@ async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None
                 call = await reading.one(connection, call_id, caller.user_id)
             if call is None:
                 raise LookupError(call_id)
+            if seen is not None:
+                await seen(call)
             patience = wait
             if patience is None:
                 patience = 0 if call.status == Status.AWAITING_APPROVAL else WAIT_SECONDS
@@ -91,18 +174,35 @@ async def until_rest(caller: TenantScope, call_id: uuid.UUID, wait: float | None
             pause = min(2 * pause, MOST_LOOK_SECONDS)
 
 
-async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, claim: Claim | None) -> ToolCall:
-    """Record one call, and send it if it may run; raises ClaimLost, and then nothing was recorded."""
-    approvals = ports.approvals()
+def _binding(claim: Claim) -> Bind:
+    async def bind(step: ConnectedUnitOfWork, evaluated: list[NewCall]) -> None:
+        await idempotency.bind(step.connection, claim, evaluated[0].id)
 
+    return bind
+
+
+async def _record(
+    caller: TenantScope,
+    suggestion: Suggestion,
+    origin: Origin,
+    *,
+    bind: Bind | None = None,
+    hold: Bind | None = None,
+    rights: Rights | None = None,
+) -> ToolCall:
+    """Record one call, and send it if it may run; when `bind` or `hold` raises, nothing was recorded. `hold` is asked
+    only about a call that humans have to approve."""
+    approvals = ports.approvals()
     place = Place(*caller, origin=origin.value)
 
     async def record(
         step: ConnectedUnitOfWork, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
     ) -> Sequence[ToolCall]:
         recorded = await step.propose(place, evaluated, queued, rights)
-        if claim is not None:
-            await idempotency.bind(step.connection, claim, evaluated[0].id)
+        if bind is not None:
+            await bind(step, evaluated)
+        if hold is not None and evaluated[0].approval_id is not None:
+            await hold(step, evaluated)
         return recorded
 
     proposed: Proposed = await propose(
@@ -110,7 +210,7 @@ async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, c
             suggestions=[suggestion],
             place=place,
             caller=Caller(*caller),
-            step=lambda alone: approvals.step(caller, alone and claim is None),
+            step=lambda alone: approvals.step(caller, alone and bind is None),
             gates=order.new_call,
             new_id=uuid7,
             record=record,
@@ -120,9 +220,14 @@ async def _record(caller: TenantScope, suggestion: Suggestion, origin: Origin, c
             publish=approvals.publish,
             earlier_failures=None,
             most_seconds=MOST_SECONDS,
-        )
+        ),
+        rights,
     )
     return proposed.calls[0]
+
+
+def _hash_of(call: ToolCall) -> bytes:
+    return _hash(call.tool_name, json.dumps(call.input))
 
 
 def _hash(name: str, arguments: str) -> bytes:

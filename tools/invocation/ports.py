@@ -58,6 +58,11 @@ class Approvals(Protocol):
         """A transaction of a user who calls by themselves, without an agent; see `proposal.Proposal` for `alone`."""
         ...
 
+    async def withdraw(self, connection: Connection, request_id: uuid.UUID) -> Any:
+        """Cancel the request of a call without a run, in the caller's transaction; what `publish` takes after the
+        commit."""
+        ...
+
     async def publish(self, events: Any) -> None:
         """Tell whoever watches approval requests, after the commit."""
         ...

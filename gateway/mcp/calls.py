@@ -1,0 +1,136 @@
+"""`tools/call`: a call without a chat, by its user's own rights, and what becomes of it when its client does not wait.
+
+    it ends soon              the result
+    it waits for a human,     a task, where the client has declared that it knows tasks; else an error that says so, and
+    or takes longer           the same arguments are the same call until its result was handed over
+    the client hangs up       a call that nobody has begun is cancelled; any other ends by itself, and is recorded
+
+Which rights count: those of the member whose key it is. No agent limits them, as for a call over REST.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext, suppress
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+
+from audit.calls.rows import ToolCall
+from audit.models import Origin, Status
+from gateway.mcp import exchange, inflight, results, tasks
+from gateway.mcp.exchange import Exchange
+from tools.gates.allowlist import UNKNOWN
+from tools.invocation import invoke
+from tools.invocation.invoke import Begun
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+# How long a call is waited for whose client can have a task.
+TASK_SECONDS = 1.0
+# What a progress token is told: the call is recorded, it runs, it has ended.
+_STAGES = ("recorded", "running", "ended")
+_cancelling: set["asyncio.Task[None]"] = set()
+
+
+async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str, Any]:
+    """Call a tool, and wait for it. Raises MCPError for a name that no tool has; the attempt is recorded."""
+    as_task = tasks.declared(context)
+    under_way = exchange.of(context)
+    begun = await _begun(under_way, params, resumes=not as_task)
+    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None)
+    if call.final:
+        if begun.resumed or (call.approval_id is not None and not as_task):
+            await invoke.handed_over(under_way.tenant_scope, call)
+        return {**results.COMPLETE, **results.of(call)}
+    if as_task:
+        return tasks.created(call)
+    if call.approval_id is None and not begun.resumed:
+        await invoke.hand_over_later(under_way.tenant_scope, call)
+    return {**results.COMPLETE, **results.waiting(call)}
+
+
+async def begin_task(context: Context, params: CallToolRequestParams) -> dict[str, Any]:
+    """Call a tool as a task of the revision 2025-11-25: the answer is the task, whatever becomes of the call."""
+    begun = await _begun(exchange.of(context), params, resumes=False)
+    return {"task": tasks.state_2025(begun.call)}
+
+
+async def _begun(under_way: Exchange, params: CallToolRequestParams, *, resumes: bool) -> Begun:
+    """Record the call; whoever hangs up meanwhile has it cancelled once it is recorded."""
+    scope, arguments = under_way.tenant_scope, params.arguments or {}
+    beginning = asyncio.create_task(
+        invoke.begin(scope, params.name, arguments, origin=Origin.MCP, resumes=resumes), name="mcp call"
+    )
+    try:
+        begun = await asyncio.shield(beginning)
+    except asyncio.CancelledError:
+        if under_way.gone:
+            _later(_cancel(under_way, beginning))
+        raise
+    if begun.call.decision[0].get("log") == UNKNOWN:
+        raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}", {results.META: results.about(begun.call)})
+    return begun
+
+
+async def _awaited(context: Context, call: ToolCall, under_way: Exchange, wait: float | None) -> ToolCall:
+    """The call once it is final, or its client need not wait for it any longer."""
+    report = _reporter(context)
+    if call.final or (wait is not None and call.status == Status.AWAITING_APPROVAL):
+        await report(call)
+        return call
+    old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+    known = inflight.known(under_way, context.request_id, call.id) if old else nullcontext()
+    try:
+        async with known:
+            return await invoke.until_rest(under_way.tenant_scope, call.id, wait, seen=report)
+    except asyncio.CancelledError:
+        # Not when it is this process that ends: the client asks another one.
+        if under_way.gone:
+            _later(_cancel(under_way, call))
+        raise
+
+
+def _reporter(context: Context) -> Callable[[ToolCall], Awaitable[None]]:
+    """Tells the request's progress token, if it has one, how far the call is; each stage once."""
+    said = 0
+
+    async def report(call: ToolCall) -> None:
+        nonlocal said
+        begun = call.status == Status.RUNNING or call.started_at is not None
+        reached = 3 if call.final else 2 if begun else 1
+        while said < reached:
+            await context.session.report_progress(said, len(_STAGES) - 1, f"{call.tool_name}: {_STAGES[said]}")
+            said += 1
+
+    return report
+
+
+async def _cancel(under_way: Exchange, what: "ToolCall | asyncio.Task[Begun]") -> None:
+    with suppress(LookupError):
+        call = what if isinstance(what, ToolCall) else (await what).call
+        if not call.final:
+            await invoke.cancel(under_way.tenant_scope, call.id)
+
+
+def _later(work: Any) -> None:
+    """Do it although its request is over; a failure is only logged, and the call then runs or expires by itself."""
+    task = asyncio.get_running_loop().create_task(work)
+    _cancelling.add(task)
+    task.add_done_callback(_ended)
+
+
+def _ended(task: "asyncio.Task[None]") -> None:
+    _cancelling.discard(task)
+    if not task.cancelled() and task.exception() is not None:
+        log.warning("call not cancelled", exc_info=task.exception())
+
+
+async def settled() -> None:
+    """Return when what clients that hung up had wanted to be cancelled has been."""
+    if _cancelling:
+        await asyncio.wait(_cancelling)

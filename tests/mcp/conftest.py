@@ -1,0 +1,22 @@
+"""A Toolgate that has the conformance suite's tools too, as another package would bring them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.stack import Stack
+
+PACKAGE = Path(__file__).parent / "package"
+
+
+@pytest.fixture(scope="package")
+def served() -> "Iterator[Stack]":
+    """Web, worker and beat; reached by the names of this machine only."""
+    from tests.stack import Stack
+
+    with Stack(PYTHONPATH=str(PACKAGE), ALLOWED_HOSTS="localhost,127.0.0.1") as stack:
+        stack.start("beat")
+        yield stack
