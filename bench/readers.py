@@ -137,7 +137,7 @@ def _reader(owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, 
         _, key = keys.create(membership=membership)
         user = User.objects.get(id=user_id)
     page = Client()
-    page.cookies["sessionid"] = _session(user)
+    page.cookies["sessionid"] = session_of(user)
     whole = role != "member"
     mine = f"tenant_id = '{tenant_id}'" + ("" if whole else f" AND user_id = '{user_id}'")
     call, conversation = (
@@ -149,7 +149,8 @@ def _reader(owner: psycopg.Connection, name: str, tenant_id: str, user_id: str, 
                   page if operator else None, conversation, call, before, whole)  # fmt: skip
 
 
-def _session(user: Any) -> str:
+def session_of(user: Any) -> str:
+    """The key of a new session of a user, on the login of the ORM's default."""
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.sessions.backends.db import SessionStore
 

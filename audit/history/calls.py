@@ -81,12 +81,13 @@ def page(
 
     They are the newest, or the newest of those before the id `before`; or the oldest of those after the id `after`, and
     these oldest first. Ask for one more than is shown, to know whether there is more. `calls` says which columns are
-    read: `ToolCall.objects.only(…)`.
+    read: `ToolCall.objects.only(…)`, or `values_list("id", …)` for rows that are no objects.
     """
     calls = ToolCall.objects.all() if calls is None else calls
     if _is_searched_for(filters):
         ids = found(principal, filters, limit=limit, before=before, after=after)
-        whole = {call.id: call for call in (visible(principal, calls) if principal else calls).filter(id__in=ids)}
+        rows = (visible(principal, calls) if principal else calls).filter(id__in=ids)
+        whole = {row.id if isinstance(row, ToolCall) else row[0]: row for row in rows}
         return [whole[each] for each in ids if each in whole]
     listed = narrowed(visible(principal, calls) if principal else calls, filters)
     if after is not None:

@@ -1,9 +1,7 @@
 """The history as a file, with the filters of the page, however long it is."""
 
 import threading
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 from asgiref.sync import sync_to_async
@@ -13,23 +11,21 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from audit.history import calls, downloads, filters, reads
+from audit.history import downloads, filters, reads
+from audit.history.export_batches import Batch, Wanted, next_batch, release
+from audit.history.export_process import ExportProcess
 from audit.history.export_slots import Slots
 from audit.history.filters import Chosen
-from audit.history.pages import FORMER, usernames
-from audit.models import ToolCall
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.models import User
 from tenants.people.principal import Principal
-from tenants.scope import transactions
-from tenants.scope.routing import on_login
 
-Write = Callable[[list[ToolCall]], Iterator[str]]
 TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
-BATCH = 200
-# The most output in memory at a time; a single one may be larger.
-MOST_BYTES = 4 * 1024 * 1024
+# How many calls are written at once: at first, in a thread beside the event loop, and later, in another process.
+FIRST, BATCH = 100, 1000
+PIECE = 128 * 1024
 SLOTS = Slots()
+PROCESS = ExportProcess()
 SECONDS_WHEN_BUSY = 10
 _FREE = threading.BoundedSemaphore(settings.EXPORT_POOL_SIZE)
 
@@ -76,17 +72,21 @@ def _begun(principal: Principal, chosen: Chosen, form: str) -> StreamingHttpResp
     return response
 
 
-async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncIterator[str]:
-    """The file, piece by piece; each batch is read in a transaction of its own, so that a slow reader holds none."""
+async def _pieces(principal: Principal, chosen: Chosen, form: str) -> AsyncIterator[bytes]:
+    """The file, piece by piece; each batch is read in a transaction of its own, so that a slow reader holds none.
+
+    The first calls are written here, and are all of a short file; the rest by a process of its own.
+    """
     await sync_to_async(_let_go)("default")
     if form == "csv":
         yield downloads.csv_head()
-    write: Write = downloads.csv_lines if form == "csv" else downloads.jsonl
-    before: uuid.UUID | None = None
-    while found := await sync_to_async(_sizes)(principal, chosen, before):
-        for part in _parts(found):
-            yield await sync_to_async(_written)(principal, part, write)
-        before = found[-1][0]
+    batch = await sync_to_async(_first)(Wanted(principal, chosen, form, None, FIRST))
+    yield batch.part
+    while batch.before is not None:
+        batch = await sync_to_async(PROCESS.next_batch)(Wanted(principal, chosen, form, batch.before, BATCH))
+        # Sent in pieces: the event loop does nothing else while it takes one over.
+        for start in range(0, len(batch.part), PIECE):
+            yield batch.part[start : start + PIECE]
 
 
 def _let_go(alias: str) -> None:
@@ -94,43 +94,10 @@ def _let_go(alias: str) -> None:
     connections[alias].close()
 
 
-@contextmanager
-def _reading(principal: Principal) -> Iterator[None]:
-    """A transaction on one of the connections that only downloads have, waiting until one is free."""
+def _first(wanted: Wanted) -> Batch:
+    """The first batch, on one of the connections that only downloads have, waiting until one is free."""
     with _FREE:
         try:
-            with on_login("export"), transactions.scope(principal.tenant_id, principal.user_id, using="export"):
-                yield
+            return next_batch(wanted)
         finally:
-            _let_go("export")
-
-
-def _sizes(principal: Principal, chosen: Chosen, before: uuid.UUID | None) -> list[tuple[uuid.UUID, int]]:
-    """The next calls, with the size of each one's output."""
-    with _reading(principal):
-        listed = ToolCall.objects.only("id", "output_bytes")
-        found = calls.page(principal, chosen.filters(principal), limit=BATCH, before=before, calls=listed)
-        return [(call.id, call.output_bytes or 0) for call in found]
-
-
-def _parts(found: list[tuple[uuid.UUID, int]]) -> list[list[uuid.UUID]]:
-    """The same calls in parts that together do not exceed MOST_BYTES."""
-    parts: list[list[uuid.UUID]] = [[]]
-    held = 0
-    for call_id, size in found:
-        if held + size > MOST_BYTES and parts[-1]:
-            parts.append([])
-            held = 0
-        parts[-1].append(call_id)
-        held += size
-    return parts
-
-
-def _written(principal: Principal, ids: list[uuid.UUID], write: Write) -> str:
-    with _reading(principal):
-        whole = filters.marked_erased(ToolCall.objects.defer("row_key"))
-        found = list(calls.visible(principal, whole).filter(id__in=ids).order_by("-id"))
-        names = usernames({call.user_id for call in found})
-    for call in found:
-        call.username = names.get(call.user_id, FORMER)  # type: ignore[attr-defined]
-    return "".join(write(found))
+            release()

@@ -75,11 +75,16 @@ def hides(text: str, index: int) -> bool:
     return True
 
 
+def _is_plain(text: str) -> bool:
+    """Whether nothing in a text hides, as far as Python can tell at once; what it takes for odd may be plain."""
+    return text.replace("\n", "").replace("\t", "").isprintable() and (text.isascii() or not BLANK.search(text))
+
+
 @register.filter
 def visible(value: object) -> str:
     """The text with each control, bidi or zero-width character spelled out, as in ‹U+202E›."""
     text = "" if value is None else str(value)
-    if text.isascii() and text.isprintable():
+    if _is_plain(text):
         return text
     return "".join(f"‹U+{ord(char):04X}›" if hides(text, index) else char for index, char in enumerate(text))
 
