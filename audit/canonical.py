@@ -10,6 +10,8 @@ import rfc8785
 MAX_DEPTH = 200
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_CONTAINERS = (dict, list, tuple)
+_NESTED = frozenset(_CONTAINERS)
 _FAST = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
@@ -18,31 +20,40 @@ class NotCanonical(ValueError):
     JSON does not have, a key that is not a string, or more than MAX_DEPTH levels."""
 
 
-def _is_fast(value: Any, depth: int) -> bool:
+def _is_fast(value: Any) -> bool:
     """Whether orjson is known to write `value` as RFC 8785 does; raises NotCanonical when it is nested too deeply.
 
     They differ in how floats are written, in the order of keys beyond the Basic Multilingual Plane (hence
     ASCII keys only), and in the Python types that they take (hence exact types only).
     """
-    if depth > MAX_DEPTH:
-        raise NotCanonical(f"The value is nested more than {MAX_DEPTH} levels deep.")
     fast = True
-    if isinstance(value, dict):
-        for key in value:
-            fast = fast and type(key) is str and key.isascii()
-        value = value.values()
-    for item in value:
-        if isinstance(item, dict | list | tuple):
+    # Depth first: a value that contains itself, or another one many times over, soon shows how deep it is.
+    ahead: list[tuple[Any, int]] = [((value,), 0)]
+    while ahead:
+        items, depth = ahead.pop()
+        if depth > MAX_DEPTH:
+            raise NotCanonical(f"The value is nested more than {MAX_DEPTH} levels deep.")
+        if isinstance(items, dict):
+            fast = fast and _has_plain_keys(items)
+            items = items.values()
+        odd = set(map(type, items)) - _PLAIN
+        if odd:
             # Asked of every branch, whatever the answer so far, because the depth is checked on the way.
-            fast = _is_fast(item, depth + 1) and fast
-        elif type(item) not in _PLAIN:
-            fast = False
+            fast = fast and odd <= _NESTED
+            ahead += [(item, depth + 1) for item in items if isinstance(item, _CONTAINERS)]
     return fast
+
+
+def _has_plain_keys(value: dict[Any, Any]) -> bool:
+    try:
+        return "".join(value).isascii()
+    except TypeError:
+        return False
 
 
 def canonical(value: Any) -> bytes:
     """The RFC 8785 bytes of a JSON value; raises NotCanonical when it has none."""
-    if _is_fast((value,), 0):
+    if _is_fast(value):
         try:
             return orjson.dumps(value, option=_FAST)
         except orjson.JSONEncodeError:

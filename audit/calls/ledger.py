@@ -30,7 +30,9 @@ Values = Mapping[str, Any]
 
 def moment(value: datetime) -> str:
     """A time as entries write it: UTC, with microseconds."""
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if value.tzinfo is not UTC:
+        value = value.astimezone(UTC)
+    return value.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from typing import Any
 
 from audit.calls import ledger
 from audit.canonical import NotCanonical, sha256_hex
-from audit.checks.findings import Finding
+from audit.checks.findings import Finding, id_of
 from audit.models import FINAL
 
 Row = Mapping[str, Any]
 
 # A call's id, its times and its entries' times differ by parts of one transaction, and by two machines' clocks.
 SLACK = timedelta(minutes=10)
+_SLACK = SLACK.total_seconds()
 HASHED = (("params_hash", "input"), ("approved_params_hash", "approved_input"), ("output_hash", "output"))
 # What erasure removes; the rest of the gates' answers has no words.
 ERASED = (
@@ -29,7 +30,7 @@ RESULT = (
 
 
 def of_call(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
-    """What is wrong with a call, given its entries."""
+    """What is wrong with a call, given its entries; its ids are text."""
     kinds = Counter(entry["kind"] for entry in entries)
     final = call["status"] in FINAL
     erased = call["row_key"] is None
@@ -87,9 +88,8 @@ def _left(call: Row) -> Iterator[Finding]:
 def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
     """An entry is written when what it states happens, so another time in either is a forgery."""
     # The first 48 bits of the id are milliseconds; as a number, since an id can name times that Python has none for.
-    created = call["created_at"]
-    slack = SLACK.total_seconds()
-    if not isinstance(created, datetime) or abs((call["id"].int >> 80) / 1000 - created.timestamp()) > slack:
+    created, named = call["created_at"], call["id"]
+    if not isinstance(created, datetime) or abs(int(named[:8] + named[9:13], 16) / 1000 - created.timestamp()) > _SLACK:
         yield _wrong(call, "time", "has an id of another time than its own", "id", "created_at")
     for entry in entries:
         name = {"proposed": "created_at", "settled": "finished_at"}.get(entry["kind"])
@@ -104,5 +104,11 @@ def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
 def _wrong(call: Row, rule: str, how: str, *columns: str, **more: Any) -> Finding:
     text = f"call {call['id']} {how} ({', '.join(columns)})"
     return Finding(
-        rule, text, table="tool_calls", tenant_id=call["tenant_id"], call_id=call["id"], columns=columns, **more
+        rule,
+        text,
+        table="tool_calls",
+        tenant_id=id_of(call["tenant_id"]),
+        call_id=id_of(call["id"]),
+        columns=columns,
+        **more,
     )

@@ -1,15 +1,14 @@
 """Whether what entries state is what their rows say."""
 
-import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from audit.calls import decisions, ledger
 from audit.canonical import NotCanonical
 from audit.checks import statements
-from audit.checks.findings import Finding, Summary
+from audit.checks.findings import Finding, id_of
 from audit.checks.snapshots import Row, Snapshot
 from audit.log import leaves
 from audit.models import Origin
@@ -21,25 +20,25 @@ _CALLS = """
         error_field, display, output_hash, side_effects, attempt, execution_time_ms, finished_at, approved_params_hash,
         resumed_decision, fence, output_bytes, queued_at, started_at, row_key,
         CASE WHEN output @> '{"truncated": true}' THEN output END AS output
-    FROM tool_calls WHERE id = ANY(%s)"""
+    FROM tool_calls WHERE id = ANY(%s::uuid[])"""
 _RECORDS = {
-    "erasures": "SELECT * FROM erasures WHERE id = ANY(%s)",
-    "history_reads": "SELECT * FROM history_reads WHERE id = ANY(%s)",
+    "erasures": "SELECT * FROM erasures WHERE id = ANY(%s::uuid[])",
+    "history_reads": "SELECT * FROM history_reads WHERE id = ANY(%s::uuid[])",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The rows that a batch of entries is about."""
+    """The rows that a batch of entries is about, by id, which are text or not, as the snapshot has them."""
 
-    calls: Mapping[uuid.UUID, Row]
-    records: Mapping[tuple[str, uuid.UUID], Row]
-    decisions: Mapping[uuid.UUID, list[Row]]
+    calls: Mapping[Hashable, Row]
+    records: Mapping[tuple[str, Hashable], Row]
+    decisions: Mapping[Hashable, list[Row]]
 
     @classmethod
     def of(cls, snapshot: Snapshot, batch: list[Row], query: str = _CALLS) -> "Facts":
         """Read them: a query a table, `query` for calls by id."""
-        wanted: dict[str, list[uuid.UUID]] = defaultdict(list)
+        wanted: dict[str, list[Hashable]] = defaultdict(list)
         for entry in batch:
             if entry["record_id"] is not None and entry["kind"] in statements.OF_RECORD:
                 wanted[statements.table(entry["kind"])].append(entry["record_id"])
@@ -53,7 +52,7 @@ class Facts:
             for entry in batch
             if entry["kind"] == "erased" or (entry["kind"] == "decided" and entry["record_id"] is None)
         ]
-        decided: dict[uuid.UUID, list[Row]] = defaultdict(list)
+        decided: dict[Hashable, list[Row]] = defaultdict(list)
         for row in snapshot.all(known.of_calls, unsaid) if unsaid else ():
             decided[row["call_id"]].append(row)
         found = {row["id"]: row | {"decisions": decided[row["id"]]} for row in snapshot.all(query, calls)}
@@ -68,20 +67,35 @@ class Facts:
         return [] if record is None else [record]
 
 
-class Entries:
-    """Compares entries with their rows one by one, and counts the calls that were dropped with their month."""
+@dataclass(slots=True)
+class Counts:
+    """What entries add up to: `missing` calls by the month that they went with, and the months that an entry states."""
 
-    def __init__(self, snapshot: Snapshot, summary: Summary) -> None:
-        self._summary = summary
+    old_versions: int = 0
+    erased: int = 0
+    missing: Counter[Hashable] = field(default_factory=Counter)
+    dropped: set[Hashable] = field(default_factory=set)
+
+    def add(self, more: "Counts") -> None:
+        """Count what other entries add up to."""
+        self.old_versions += more.old_versions
+        self.erased += more.erased
+        self.missing += more.missing
+        self.dropped |= more.dropped
+
+
+class Entries:
+    """Compares entries with their rows one by one; `counts` is what they have added up to."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
         months = snapshot.all("SELECT * FROM erasures WHERE scope = 'month'")
         self._months = {row["id"]: row for row in months}
-        self._missing: Counter[uuid.UUID] = Counter()
-        self._dropped: set[uuid.UUID] = set()
+        self.counts = Counts()
 
     def check(self, entry: Row, facts: Facts) -> Iterator[Finding]:
         """What is wrong with what an entry states."""
         kind, version = entry["kind"], entry["version"]
-        self._summary.old_versions += version < ledger.COMPLETE
+        self.counts.old_versions += version < ledger.COMPLETE
         if not 1 <= version <= ledger.VERSION or (version < 3 and kind not in statements.OF_CALL):
             yield of_entry(entry, "version", f"is of version {version}, which is not known", "version")
             return
@@ -106,10 +120,10 @@ class Entries:
             return
         if kind in statements.OF_CALL and call is not None and call["row_key"] is None:
             # Erased: its "erased" entry covers what is left.
-            self._summary.erased += kind == "proposed"
+            self.counts.erased += kind == "proposed"
             return
         if kind == "dropped":
-            self._dropped.add(entry["record_id"])
+            self.counts.dropped.add(entry["record_id"])
         if kind == "erased":
             yield from _left(facts.decisions.get(entry["call_id"], []))
         if not any(_fits(entry, call, record) for record in [*records] or [{}]):
@@ -118,16 +132,15 @@ class Entries:
     def _without_call(self, entry: Row) -> Iterator[Finding]:
         for month in self._months.values():
             if month["tenant_id"] == entry["tenant_id"] and month["low"] <= entry["call_id"] < month["high"]:
-                self._missing[month["id"]] += entry["kind"] == "proposed"
+                self.counts.missing[month["id"]] += entry["kind"] == "proposed"
                 return
         yield of_entry(entry, "call", "is of a call that is missing")
 
     def months(self) -> Iterator[Finding]:
         """Months that were dropped without an entry, or with another number of calls than is missing now."""
         for month in self._months.values():
-            missing = self._missing[month["id"]]
-            self._summary.dropped += missing
-            if month["id"] not in self._dropped:
+            missing = self.counts.missing[month["id"]]
+            if month["id"] not in self.counts.dropped:
                 yield of_record("erasures", month, "is of a month, and no entry says that it was dropped")
             elif month["calls"] != missing:
                 yield of_record("erasures", month, f"says that {month['calls']} calls went, and {missing} are missing")
@@ -170,13 +183,15 @@ def _about(entry: Row) -> str:
 
 def of_entry(entry: Row, rule: str, how: str, *columns: str, severity: str = "error") -> Finding:
     """A finding about an entry."""
-    where = {name: entry[name] for name in ("leaf_index", "seq", "tenant_id", "call_id", "record_id")}
+    where: dict[str, Any] = {name: entry[name] for name in ("leaf_index", "seq")}
+    where |= {name: id_of(entry[name]) for name in ("tenant_id", "call_id", "record_id")}
     text = f"{statements.subject(entry)} {how}"
     return Finding(rule, text, table="ledger_entries", columns=columns, severity=severity, **where)
 
 
 def of_record(table: str, row: Row, how: str) -> Finding:
     """A finding about a decision, an erasure or a reading."""
-    call_id: Any = row["call_id"] if table == statements.table("decided") else None
+    call_id = id_of(row["call_id"]) if table == statements.table("decided") else None
     text = f"row {row['id']} of {table} {how}"
-    return Finding("record", text, table=table, tenant_id=row["tenant_id"], call_id=call_id, record_id=row["id"])
+    tenant_id, record_id = id_of(row["tenant_id"]), id_of(row["id"])
+    return Finding("record", text, table=table, tenant_id=tenant_id, call_id=call_id, record_id=record_id)

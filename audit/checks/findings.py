@@ -34,6 +34,11 @@ class Finding:
         return {name: str(value) if isinstance(value, uuid.UUID) else value for name, value in known.items()}
 
 
+def id_of(value: Any) -> uuid.UUID | None:
+    """An id that may come as text."""
+    return uuid.UUID(value) if isinstance(value, str) else value
+
+
 @dataclass(slots=True)
 class Summary:
     """How much was verified."""

@@ -1,6 +1,6 @@
 """The log as a tree: compares the entries' leaves with the tiles, and both with every signed head, in one pass."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -64,7 +64,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """A leaf that is another in its tile than its entry makes it."""
+    """A leaf that is another in its tile than its entry makes it; until one is found, both trees are one."""
 
     index: int
     name: str
@@ -82,8 +82,9 @@ class Tree:
         self._levels = list(levels)
         self._heads = heads
         self._head = next(heads, None)
-        self._from_entries = Frontier()
         self._from_tiles = Frontier()
+        # None as long as it is the same tree.
+        self._from_entries: Frontier | None = None
         self._differences: list[_Difference] = []
         self._good = 0
         self._broken = False
@@ -103,15 +104,17 @@ class Tree:
         """The heads of an empty log."""
         yield from self._held_to_heads()
 
-    def grow(self, leaf: bytes | None, name: str, seq: int | None) -> Iterator[Finding]:
+    def grow(self, leaf: bytes | None, name: Callable[[], str], seq: int | None) -> Iterator[Finding]:
         """The next leaf, as its entry makes it; None when there is no entry."""
         index = self.size
         stored = self._levels[0].stored(index)
         if stored is None or stored != leaf:
-            self._differences.append(_Difference(index, name, seq, stored is not None))
+            self._differences.append(_Difference(index, name(), seq, stored is not None))
+            self._from_entries = self._from_entries or Frontier(index, self._from_tiles.nodes)
         logged = stored or leaf or _NOTHING
         self._from_tiles.append(logged)
-        self._from_entries.append(leaf or logged)
+        if self._from_entries is not None:
+            self._from_entries.append(leaf or logged)
         yield from self._climb(logged)
         yield from self._held_to_heads()
 
@@ -135,15 +138,16 @@ class Tree:
             yield from self._held_to(group)
 
     def _held_to(self, group: list[Head]) -> Iterator[Finding]:
-        from_tiles, from_entries = self._from_tiles.root(), self._from_entries.root()
+        from_tiles = self._from_tiles.root()
+        from_entries = from_tiles if self._from_entries is None else self._from_entries.root()
         roots = {head.checkpoint.root for head in group}
         yield from _unlike(group)
         if from_tiles in roots:
             yield from (_entry_differs(each) for each in self._differences)
-            self._from_entries = Frontier(self.size, self._from_tiles.nodes)
-        elif from_entries in roots:
+            self._from_entries = None
+        elif self._from_entries is not None and from_entries in roots:
             yield from (_tile_differs(each) for each in self._differences)
-            self._from_tiles = Frontier(self.size, self._from_entries.nodes)
+            self._from_tiles, self._from_entries = self._from_entries, None
         else:
             yield from (_differ(each) for each in self._differences)
         fit = roots & {from_tiles, from_entries}

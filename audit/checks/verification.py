@@ -8,36 +8,29 @@ what is wrong as it finds it:
     records   decisions, erasures and readings, each with its entry
 """
 
-import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from audit.calls import decisions
-from audit.checks import callcheck, statements
-from audit.checks.entrycheck import Entries, Facts, leaf_of, of_entry, of_record
+from audit.checks import callcheck, slices, statements
+from audit.checks.entrycheck import Entries, Facts, of_entry, of_record
 from audit.checks.findings import Finding, Summary
 from audit.checks.heads import Heads, Keys
+from audit.checks.processes import Processes
+from audit.checks.slices import Slices
 from audit.checks.snapshots import Row, Snapshot, batches
 from audit.checks.treecheck import Level, Tree
 
-# A call's output may have 1 MiB.
-CALLS = 100
 # Enough for 2^40 entries.
 LEVELS = 5
 WAITING = timedelta(minutes=5)
 
 _TILES = "SELECT index, hashes FROM ledger_tiles WHERE level = %s ORDER BY index"
 _LOGGED = "SELECT coalesce(sum(octet_length(hashes)), 0)::bigint / 32 AS leaves FROM ledger_tiles WHERE level = 0"
-_CALLS = """
-    SELECT *, input IS NOT NULL AS input_there, output IS NOT NULL AS output_there,
-        approved_input IS NOT NULL AS approved_input_there
-    FROM tool_calls ORDER BY id"""
-_ENTRIES_OF_CALLS = """
-    SELECT call_id, seq, kind, leaf_index, created_at FROM ledger_entries
-    WHERE tenant_id = ANY(%s) AND call_id = ANY(%s)"""
 # Before version 3 an entry named its call alone; its commitment shows which decision it is of.
 _UNENTERED_DECISIONS = """
     SELECT d.id, d.tenant_id, d.call_id, own.entered, own.due
@@ -65,7 +58,8 @@ class Verification:
     """What to verify, with what; `found()` does it, and fills in the summary.
 
     `trusted` are vkeys; `lines` are the checkpoint file's, read before the snapshot was begun; `notes` are signed heads
-    that somebody has stored, by name.
+    that somebody has stored, by name. Entries and calls are checked a slice at a time, here or by `processes`, and
+    what is found is yielded in the order of the slices: order and words are the same whoever checks them.
     """
 
     snapshot: Snapshot
@@ -73,11 +67,12 @@ class Verification:
     lines: Iterable[str] = ()
     notes: Sequence[tuple[str, str]] = ()
     progress: Callable[[str, int], object] = lambda what, count: None
+    processes: Processes | None = None
     summary: Summary = field(default_factory=Summary)
 
     def found(self) -> Iterator[Finding]:
         """Everything that is wrong."""
-        for finding in self._parts(self.snapshot):
+        for finding in self._parts(self.snapshot.with_plain_ids()):
             self.summary.count(finding)
             yield finding
 
@@ -89,7 +84,9 @@ class Verification:
         stored = snapshot.rows("SELECT * FROM ledger_checkpoints ORDER BY size, id")
         levels = [Level(level, snapshot.rows(_TILES, [level], size=16)) for level in range(LEVELS)]
         tree = Tree(levels, heads.merged(stored, self.lines, self.notes))
-        entries = Entries(snapshot, self.summary)
+        entries = Entries(snapshot)
+        if self.processes is not None:
+            self.processes.begin(snapshot)
         yield from tree.begin()
         yield from self._sealed(snapshot, tree, entries)
         yield from tree.end()
@@ -97,28 +94,29 @@ class Verification:
         self.summary.log_size, self.summary.checkpoints = tree.size, heads.read
         yield from self._unsealed(snapshot, entries, tree.sealed_at)
         yield from entries.months()
+        self.summary.old_versions, self.summary.erased = entries.counts.old_versions, entries.counts.erased
+        self.summary.dropped = entries.counts.missing.total()
         yield from self._calls(snapshot)
         yield from self._records(snapshot)
 
     def _sealed(self, snapshot: Snapshot, tree: Tree, entries: Entries) -> Iterator[Finding]:
         [logged] = snapshot.all(_LOGGED)
-        places: dict[uuid.UUID, int] = defaultdict(int)
-        sealed = "SELECT * FROM ledger_entries WHERE leaf_index IS NOT NULL ORDER BY leaf_index"
-        for batch in batches(snapshot.rows(sealed)):
-            facts = Facts.of(snapshot, batch)
-            for entry in batch:
-                yield from entries.check(entry, facts)
+        places: dict[Hashable, int] = defaultdict(int)
+        for part in self._checked(snapshot, "entries", slices.of_entries(logged["leaves"])):
+            entries.counts.add(part.counts)
+            for entry, leaf, found in part.entries:
+                yield from found
                 index = entry["leaf_index"]
                 if index < tree.size or (index > tree.size and index >= logged["leaves"]):
                     yield of_entry(entry, "place", "is where the log has another entry, or none", "leaf_index")
                     continue
                 yield from _missing(tree, index)
                 sealed_at = tree.sealed_at
-                yield from tree.grow(leaf_of(entry), statements.subject(entry), entry["seq"])
+                yield from tree.grow(leaf, partial(statements.subject, entry), entry["seq"])
                 if sealed_at is not None and not _after(entry["created_at"], sealed_at):
                     yield of_entry(entry, "time", "is dated long before the head that it came after", "created_at")
                 yield from _in_its_tenant(entry, places)
-            self.summary.sealed += len(batch)
+            self.summary.sealed += len(part.entries)
             self.progress("sealed entries", self.summary.sealed)
         # Only a head shows that there were more entries; without one, the tiles have too many.
         if tree.is_behind:
@@ -139,16 +137,20 @@ class Verification:
         self.summary.entries = self.summary.sealed + self.summary.unsealed
 
     def _calls(self, snapshot: Snapshot) -> Iterator[Finding]:
-        for batch in batches(snapshot.rows(_CALLS, size=CALLS), CALLS):
-            entries = defaultdict(list)
-            for entry in snapshot.all(
-                _ENTRIES_OF_CALLS, list({call["tenant_id"] for call in batch}), [call["id"] for call in batch]
-            ):
-                entries[entry["call_id"]].append(entry)
-            for call in batch:
-                yield from callcheck.of_call(call, entries[call["id"]])
-            self.summary.calls += len(batch)
+        ranges = slices.of_calls(snapshot if self.processes is not None else None)
+        for part in self._checked(snapshot, "calls", ranges):
+            yield from part.found
+            self.summary.calls += part.calls
             self.progress("calls", self.summary.calls)
+
+    def _checked(self, snapshot: Snapshot, kind: str, ranges: Iterable[slices.Range]) -> Iterator[Any]:
+        """The parts of all slices, in order."""
+        if self.processes is not None:
+            yield from self.processes.checked(kind, ranges)
+            return
+        here = Slices(snapshot)
+        for each in ranges:
+            yield from here.checked(kind, each)
 
     def _records(self, snapshot: Snapshot) -> Iterator[Finding]:
         """Decisions, erasures and readings that no entry is about, or too many."""
@@ -168,10 +170,10 @@ def _missing(tree: Tree, end: int) -> Iterator[Finding]:
         )
         yield Finding("gap", f"{where} missing", table="ledger_entries", leaf_index=first, leaf_end=end)
     for index in range(first, end):
-        yield from tree.grow(None, f"leaf {index}", None)
+        yield from tree.grow(None, partial("leaf {}".format, index), None)
 
 
-def _in_its_tenant(entry: Row, places: dict[uuid.UUID, int]) -> Iterator[Finding]:
+def _in_its_tenant(entry: Row, places: dict[Hashable, int]) -> Iterator[Finding]:
     due, stated = places[entry["tenant_id"]], entry["tenant_index"]
     if stated != due:
         yield of_entry(entry, "gap", f"is number {stated} of its tenant, not {due}", "tenant_index")

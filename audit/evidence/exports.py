@@ -36,7 +36,7 @@ _RANGE = """
 _ENTRIES = """
     SELECT * FROM ledger_entries WHERE tenant_id = %s AND leaf_index IS NOT NULL
         AND tenant_index >= %s AND tenant_index < %s ORDER BY tenant_index"""
-_CALLS = "SELECT * FROM tool_calls WHERE id = ANY(%s)"
+_CALLS = "SELECT * FROM tool_calls WHERE id = ANY(%s::uuid[])"
 # Which columns the hashes in a statement are of.
 _PAYLOADS = {
     "proposed": {"input": "params_hash", "input_raw": "input_raw_hash"},

@@ -9,11 +9,16 @@ import json
 import math
 from typing import Any
 
+import orjson
 from django.db import models
+from django.db.models.fields.json import KeyTransform
 
 # Integers up to this are exact as doubles too.
 _MOST = 2**53 - 1
 _DIGITS = len(str(-_MOST))
+# A number with fewer digits in a row is the same to every reader.
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_MANY = b"0" * (_DIGITS - 1)
 
 
 def number(text: str) -> int | float | str:
@@ -41,6 +46,11 @@ _decoder = Decoder()
 
 def loads(data: str | bytes) -> Any:
     """The value of a jsonb column, for psycopg."""
+    if _MANY not in (data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data).translate(_ZEROS):
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            pass  # Deeper than orjson goes, or with what it does not take for text.
     return _decoder.decode(data if isinstance(data, str) else data.decode("utf-8", "surrogatepass"))
 
 
@@ -49,6 +59,12 @@ class JSONField(models.JSONField):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"decoder": Decoder} | options)
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        """The value, read by `loads`."""
+        if not isinstance(value, str) or isinstance(expression, KeyTransform):
+            return super().from_db_value(value, expression, connection)
+        return loads(value)
 
     def deconstruct(self) -> Any:
         """As Django's own field."""

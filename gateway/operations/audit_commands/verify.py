@@ -1,10 +1,13 @@
 """Verify the log against the rows that it is about, an export, or a receipt; exits 1 when something is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,11 +19,13 @@ from psycopg.rows import dict_row
 
 from audit.checks.findings import Finding, Summary
 from audit.checks.heads import lines_of
+from audit.checks.processes import CannotVerify, Processes
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
 from audit.log import checkpoints, keys
 from audit.log.notes import BadNote, Verifier
 
+MOST_JOBS = 64
 VERIFIER = settings.BASE_DIR / "docs" / "verify.py"
 
 
@@ -35,6 +40,13 @@ def add_arguments(parser: Any) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--export", type=Path, metavar="FILE", help="verify an export, as docs/verify.py does")
     what.add_argument("--receipt", type=Path, metavar="FILE", help="verify a receipt, as docs/verify.py does")
+    parser.add_argument(
+        "--jobs",
+        type=_number,
+        default=_cores(),
+        metavar="N",
+        help="how many processes check entries; default: a core each",
+    )
     parser.add_argument("--json", action="store_true", help="a JSON object a finding, and one for the summary")
 
 
@@ -49,15 +61,36 @@ def handle(options: dict[str, Any]) -> int:
     # Before the snapshot: a head that is written meanwhile is over entries that the snapshot does not have.
     length = file.stat().st_size if file.exists() else 0
     lines: Iterable[str] = lines_of(file, length) if length else ()
+    url = settings.DATABASE_URLS["operator"]
     with (
-        psycopg.connect(settings.DATABASE_URLS["operator"], row_factory=dict_row) as connection,
+        # Before there is a connection that they would inherit.
+        Processes(options["jobs"], url) if options["jobs"] > 1 else nullcontext() as processes,
+        psycopg.connect(url, row_factory=dict_row) as connection,
         Snapshot.of(connection) as snapshot,
     ):
-        verification = Verification(snapshot, trusted, lines, notes, _progress())
-        for finding in verification.found():
-            _print(options["json"], finding)
+        verification = Verification(snapshot, trusted, lines, notes, _progress(), processes)
+        try:
+            for finding in verification.found():
+                _print(options["json"], finding)
+        except CannotVerify as error:
+            sys.stdout.write(
+                f"{json.dumps({'cannot_verify': str(error)}) if options['json'] else f'CANNOT VERIFY: {error}'}\n"
+            )
+            return 1
     _conclude(options["json"], verification.summary)
     return 1 if verification.summary.errors else 0
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _number(text: str) -> int:
+    """A number of processes."""
+    number = int(text)
+    if not 1 <= number <= MOST_JOBS:
+        raise ArgumentTypeError(f"give a number from 1 to {MOST_JOBS}")
+    return number
 
 
 def _trusted(given: list[str]) -> list[str]:
