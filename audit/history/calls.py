@@ -96,6 +96,8 @@ def page(
         listed = listed.filter(id__lt=before)
     # Nearly every page is full before the month before last is read.
     recently = _recently(before)
+    if filters.until is not None and first_id_at(_moved(filters.until, SLACK)) <= recently:
+        return list(listed.order_by("-id")[:limit])
     rows = list(listed.filter(id__gte=recently).order_by("-id")[:limit])
     if len(rows) < limit and (filters.since is None or first_id_at(_moved(filters.since, -SLACK)) < recently):
         rows += listed.filter(id__lt=recently).order_by("-id")[: limit - len(rows)]

@@ -153,7 +153,8 @@ def chosen(query: Any) -> Chosen:
 
 def choices(principal: Principal, of: Chosen) -> dict[str, Any]:
     """The tools of the latest calls and, for those who see the tenant's history, its people."""
-    recent = calls.visible(principal).order_by("-id").values_list("tool_name", flat=True)[:RECENT]
+    names: Any = ToolCall.objects.values_list("tool_name", flat=True)
+    recent: Any = calls.page(principal, calls.Filters(), limit=RECENT, calls=names)
     tools = {name for name in recent if len(name) <= LONGEST_CHOICE}
     tools |= {of.values["tool"]} if "tool" in of.values else set()
     people: list[str] = []

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
-from audit.history import calls
+from audit.history import calls, filters
 from audit.history.calls import Filters
 from tenants.scope import transactions
 from tenants.scope.transactions import transaction
@@ -101,6 +101,31 @@ def test_since_and_until_bound_the_months(tenant: Cast) -> None:
         written(tenant.alice)
     [plan] = _plans(tenant, "dana", since=moment - timedelta(minutes=5), until=moment + timedelta(minutes=5))
     assert len(_partitions(plan) - {"tool_calls_default"}) <= 2
+
+
+def test_a_page_of_months_ago_is_one_statement_in_its_own_month(tenant: Cast) -> None:
+    moment = datetime.now(UTC) - timedelta(days=100)
+    for _ in range(LIMIT):
+        written(tenant.alice, timedelta(days=100))
+    [plan] = _plans(tenant, "dana", since=moment - timedelta(minutes=5), until=moment + timedelta(minutes=5))
+    assert len(_partitions(plan) - {"tool_calls_default"}) <= 2
+
+
+@pytest.mark.parametrize("reader", ["alice", "dana"])
+def test_the_choice_of_tools_reads_few_months(tenant: Cast, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filters, "RECENT", LIMIT)
+    for _ in range(LIMIT):
+        written(tenant.alice, tool_name="save_note")
+    person = getattr(tenant, reader)
+    with transactions.scope(*person.scope), _indexes_preferred():
+        with CaptureQueriesContext(connections["default"]) as captured:
+            assert filters.choices(person.principal, filters.Chosen({}))["tools"] == ["save_note"]
+        [asked] = [query["sql"] for query in captured.captured_queries if 'FROM "tool_calls"' in query["sql"]]
+        with connections["default"].cursor() as cursor:
+            cursor.execute(f"EXPLAIN (COSTS OFF) {asked}")
+            plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "Seq Scan" not in plan
+    assert _before(plan, -1) == set()
 
 
 async def test_the_statements_of_a_calls_life_touch_one_month_also_under_a_generic_plan(tenant: Cast) -> None:

@@ -1,11 +1,12 @@
 """The tool history over REST: `/api/v1/tool-calls/`."""
 
 import uuid
+from collections.abc import Iterable
 from typing import Any, Self
 
 import django_filters
 from django.core.exceptions import ValidationError
-from django.db.models import Case, F, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, F, QuerySet, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics
@@ -14,12 +15,12 @@ from rest_framework.response import Response
 
 from audit.evidence import receipts
 from audit.history import calls, reads
+from audit.history.pages import usernames
 from audit.models import ToolCall
 from gateway.rest import call_serializers
 from gateway.rest.audit import ledger_serializers
 from gateway.rest.framework.schema import ProblemSchema
 from tenants.login.views import WithinTenant
-from tenants.models import User
 from tenants.people.principal import Principal
 from tenants.scope.jsonb import JSONField
 
@@ -95,15 +96,21 @@ class _Calls(WithinTenant, generics.GenericAPIView[ToolCall]):
     schema = ProblemSchema()
     serializer_class = call_serializers.ToolCallSerializer
     lookup_field = "id"
-    # Not a join: a member who has left is no user that the tenant sees, and their calls stay.
-    queryset = ToolCall.objects.annotate(
-        username=Subquery(User.objects.filter(id=OuterRef("user_id")).values("username"))
-    ).order_by("-id")
+    queryset = ToolCall.objects.order_by("-id")
 
     def get_queryset(self) -> QuerySet[ToolCall]:
         """Row-level security already hides other tenants."""
         found = super().get_queryset()
         return found.none() if getattr(self, "swagger_fake_view", False) else calls.visible(self.principal, found)
+
+    def named(self, found: Iterable[ToolCall]) -> None:
+        """Give each call the `username` of its user; None once they have left the tenant."""
+        names: dict[uuid.UUID, str] = {self.principal.user_id: self.principal.username}
+        others = {call.user_id for call in found} - names.keys()
+        if others:
+            names |= usernames(others)
+        for call in found:
+            call.username = names.get(call.user_id)  # type: ignore[attr-defined]
 
 
 @extend_schema_view(get=extend_schema(operation_id="list_tool_calls"))
@@ -122,6 +129,7 @@ class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
     def paginate_queryset(self, queryset: Any) -> Any:
         """Put each page's small outputs where the serializer looks for them, and put on record who was shown it."""
         page = super().paginate_queryset(queryset)
+        self.named(page or ())
         for call in page or ():
             call.output = call.listed_output
         asked = {
@@ -139,6 +147,7 @@ class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
     def get_object(self) -> ToolCall:
         """The call; that it was shown to somebody else than its user is put on record."""
         call = super().get_object()
+        self.named([call])
         me = self.principal.user_id
         reads.of_calls(reader_id=me, calls=[call], action=reads.Action.DETAIL, via="api", call_id=call.id)
         return call
