@@ -31,26 +31,31 @@ def stored(places: Iterable[Place]) -> Mapping[Place, bytes]:
 
 
 class Prover:
-    """Proves that leaves are in the log of a size; caches recently read tiles."""
+    """Proves that leaves are in the log of a size; caches recently read tiles, and hashes that neighbours share."""
 
     def __init__(self, size: int, read: Callable[[Iterable[Place]], Mapping[Place, bytes]] = stored) -> None:
         self.size = size
         self._read = read
         self._tiles: OrderedDict[Place, bytes] = OrderedDict()
+        self._hashes: dict[tiles.Range, bytes] = {}
 
     def proofs(self, indices: Iterable[int]) -> list[list[bytes]]:
         """The proof of each leaf; one read for all of them. Raises `tiles.BadTiles` when the log lacks a tile."""
-        wanted = list(indices)
-        needed: set[Place] = set().union(*(tiles.needed_for_inclusion(index, self.size) for index in wanted))
+        ways = [tiles.siblings(index, self.size) for index in indices]
+        passed = set().union(*ways)
+        new = passed - self._hashes.keys()
+        needed = tiles.needed(new)
         missing = needed - self._tiles.keys()
         if missing:
             self._tiles |= self._read(missing)
         for place in needed & self._tiles.keys():
             self._tiles.move_to_end(place)
-        found = [tiles.inclusion_proof(index, self.size, self._tiles) for index in wanted]
+        # What was passed on the way of these leaves is what their neighbours pass.
+        self._hashes = {each: self._hashes[each] for each in passed - new}
+        self._hashes |= {each: tiles.hash_of(each, self._tiles) for each in new}
         while len(self._tiles) > KEPT:
             self._tiles.popitem(last=False)
-        return found
+        return [[self._hashes[each] for each in way] for way in ways]
 
 
 def keys() -> list[Any]:

@@ -17,7 +17,7 @@ HEIGHT = 8
 Place = tuple[int, int]
 Tiles = Mapping[Place, bytes]
 # A run of leaves [begin, end); where `end` is not the tree's, it is one complete subtree.
-_Range = tuple[int, int]
+Range = tuple[int, int]
 
 
 class BadTiles(ValueError):
@@ -64,22 +64,22 @@ def split(hashes: bytes) -> list[bytes]:
 
 def needed_for_inclusion(index: int, size: int) -> set[Place]:
     """The tiles, (level, index), that `inclusion_proof` reads."""
-    return _needed(_inclusion(index, size))
+    return needed(siblings(index, size))
 
 
 def inclusion_proof(index: int, size: int, tiles: Tiles) -> list[bytes]:
     """The proof that the leaf at `index` is in the tree of `size` leaves; raises BadTiles."""
-    return [fold(_subtrees(leaves, tiles)) for leaves in _inclusion(index, size)]
+    return [hash_of(leaves, tiles) for leaves in siblings(index, size)]
 
 
 def needed_for_consistency(old: int, new: int) -> set[Place]:
     """The tiles, (level, index), that `consistency_proof` reads."""
-    return _needed(_consistency(old, new))
+    return needed(_consistency(old, new))
 
 
 def consistency_proof(old: int, new: int, tiles: Tiles) -> list[bytes]:
     """The proof that the tree of `new` leaves began with the one of `old`; raises BadTiles."""
-    return [fold(_subtrees(leaves, tiles)) for leaves in _consistency(old, new)]
+    return [hash_of(leaves, tiles) for leaves in _consistency(old, new)]
 
 
 def frontier(size: int, tiles: Tiles) -> Frontier:
@@ -96,24 +96,24 @@ def _levels(size: int) -> Iterable[Place]:
         level += 1
 
 
-def _inclusion(index: int, size: int) -> list[_Range]:
-    """The siblings on the way from a leaf to the root (RFC 9162, 2.1.3.1)."""
+def siblings(index: int, size: int) -> list[Range]:
+    """The siblings on the way from a leaf to the root of a tree of `size` leaves (RFC 9162, 2.1.3.1)."""
     if not 0 <= index < size:
         raise ValueError(f"no leaf {index} in a tree of {size}")
-    siblings = []
+    found = []
     begin, end = 0, size
     while end - begin > 1:
         middle = begin + _left(end - begin)
         if index < middle:
-            siblings.append((middle, end))
+            found.append((middle, end))
             end = middle
         else:
-            siblings.append((begin, middle))
+            found.append((begin, middle))
             begin = middle
-    return siblings[::-1]
+    return found[::-1]
 
 
-def _consistency(old: int, new: int) -> list[_Range]:
+def _consistency(old: int, new: int) -> list[Range]:
     """The nodes that both trees are made from (RFC 9162, 2.1.4.1)."""
     if not 0 <= old <= new:
         raise ValueError(f"a tree of {new} leaves did not begin with one of {old}")
@@ -138,7 +138,7 @@ def _left(size: int) -> int:
     return 1 << (size - 1).bit_length() - 1
 
 
-def _nodes(leaves: _Range) -> Iterable[tuple[int, int]]:
+def _nodes(leaves: Range) -> Iterable[tuple[int, int]]:
     """The complete subtrees, as (height, place among those of that height), that a run of leaves is made of."""
     begin, end = leaves
     while begin < end:
@@ -147,7 +147,13 @@ def _nodes(leaves: _Range) -> Iterable[tuple[int, int]]:
         begin += 1 << height
 
 
-def _needed(ranges: Iterable[_Range]) -> set[Place]:
+def hash_of(leaves: Range, tiles: Tiles) -> bytes:
+    """The hash over a sibling's leaves; raises BadTiles."""
+    return fold(_subtrees(leaves, tiles))
+
+
+def needed(ranges: Iterable[Range]) -> set[Place]:
+    """The tiles, (level, index), that `hash_of` reads for each."""
     return {_where(*node)[0] for leaves in ranges for node in _nodes(leaves)}
 
 
@@ -158,7 +164,7 @@ def _where(height: int, index: int) -> tuple[Place, int, int]:
     return (level, tile), offset, 1 << rest
 
 
-def _subtrees(leaves: _Range, tiles: Tiles) -> list[bytes]:
+def _subtrees(leaves: Range, tiles: Tiles) -> list[bytes]:
     found = []
     for height, index in _nodes(leaves):
         place, offset, count = _where(height, index)

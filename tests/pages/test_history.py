@@ -51,7 +51,8 @@ def test_a_page_costs_the_same_queries_however_many_rows_it_has(tenant: Cast, re
         # Nothing heavy is read for a list, and of the key only whether it is there.
         assert not any('"output"' in sql or '"row_key",' in sql for sql in to_calls)
     assert counts[0] == counts[1]
-    assert counts[0][0] == 2
+    # The list; and the tools to choose from, looked for in older months too where the latest have few calls.
+    assert counts[0][0] == 3
 
 
 def test_pages_follow_each_other_without_gap_or_repetition(tenant: Cast) -> None:
