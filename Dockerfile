@@ -22,6 +22,7 @@ COPY approvals approvals
 COPY audit audit
 COPY gateway gateway
 COPY notifications notifications
+COPY services services
 COPY tenants tenants
 COPY tools tools
 COPY templates templates

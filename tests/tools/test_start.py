@@ -16,6 +16,7 @@ CODE = (
     "audit",
     "gateway",
     "notifications",
+    "services",
     "static",
     "templates",
     "tenants",
