@@ -9,6 +9,7 @@ from services.offers import definition, placing, references, text
 from services.offers.definition import Definition
 from services.offers.headers import REFUSED_HEADERS
 from services.offers.placing import Http
+from tools.schemas.schema import MAX_SCHEMA_BYTES
 
 MAX_PARAMETERS = 200
 # What the argument of a body is called that is no object, or has a name in common with a parameter.
@@ -186,9 +187,7 @@ def _followed(document: dict[str, Any], given: Any, at: str) -> dict[str, Any]:
 
 
 def _inlined(document: dict[str, Any], schema: dict[str, Any], at: str) -> dict[str, Any]:
-    made = references.inlined(
-        schema, f"{at}: its parameters", definition.MAX_DEPTH, definition.MAX_SCHEMA_BYTES, document
-    )
+    made = references.inlined(schema, f"{at}: its parameters", definition.MAX_DEPTH, MAX_SCHEMA_BYTES, document)
     return made
 
 
