@@ -551,4 +551,52 @@ MUTATIONS = (
         "            found = await pending.find(step.connection, caller, request_hash) if resumes else None\n",
         "            found = None\n",
     ),
+    # --- services ---------------------------------------------------------------------------------------------------
+    Mutation(
+        "the policy of service_tools lets everything through",
+        ("tests/services/test_http_tools.py",),
+        sql=_open_policy("service_tools"),
+    ),
+    Mutation(
+        "a service's tool that changed can be called at once",
+        ("tests/services/test_openapi_services.py",),
+        "services/catalogue.py",
+        "WHEN t.hash <> t.accepted_hash THEN 'changed'",
+        "WHEN false THEN 'changed'",
+    ),
+    Mutation(
+        "any hash accepts a service's tool",
+        ("tests/services/test_services_api.py",),
+        "services/changes.py",
+        "    if read != (tool.hash or tool.accepted_hash):\n",
+        "    if not read:\n",
+    ),
+    Mutation(
+        "an approval is good for whatever a service's tool has become",
+        ("tests/services/test_http_tools.py",),
+        "services/execution/tool.py",
+        "        return self.declared.binding\n",
+        '        return ""\n',
+    ),
+    Mutation(
+        "what a service repeats of its credential is recorded",
+        ("tests/services/test_hostile_services.py",),
+        "services/credentials.py",
+        'text = text.replace(secret, "[credential]")',
+        "text = text.strip()",
+    ),
+    Mutation(
+        "members add services",
+        ("tests/services/test_services_api.py",),
+        "gateway/rest/services/services.py",
+        '    scope = "admin"\n',
+        '    scope = "tools:read"\n',
+    ),
+    Mutation(
+        "an argument climbs out of its part of the address",
+        ("tests/services/test_descriptors.py",),
+        "services/offers/definition.py",
+        '        held["pattern"] = SEGMENT\n',
+        '        held["pattern"] = ".*"\n',
+    ),
 )
