@@ -11,8 +11,9 @@ from celery.signals import worker_ready
 from tools.network import messages
 from tools.worker import background
 from tools.worker.background import Lane
+from tools.worker.broker import Messaging
 
-app = Celery("bench", broker=os.environ["REDIS_URL"])
+app = Celery("bench", amqp=Messaging, broker=os.environ["REDIS_URL"])
 app.conf.update(
     worker_pool="tools.worker.pool:TaskPool",
     worker_prefetch_multiplier=128,

@@ -6,30 +6,16 @@ delivered twice is made good by the claims in `audit.calls.recorder` and by the 
 
 import logging
 import os
+import sys
 from typing import Any
 
 import django
 from celery import Celery
-from celery.app.amqp import AMQP
 from celery.signals import beat_init, setup_logging, worker_init
-from kombu import Connection
+
+from tools.worker.broker import Messaging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
-
-
-class PatientConnection(Connection):
-    """Looks for a lost broker every second, where kombu's own pauses grow to half a minute."""
-
-    def ensure_connection(self, *args: Any, **options: Any) -> Connection:  # type: ignore[override]
-        """As kombu's, with pauses of a second."""
-        pauses = {"interval_start": 1, "interval_step": 0, "interval_max": 1}
-        return super().ensure_connection(*args, **pauses | options)
-
-
-class Messaging(AMQP):
-    """Celery's messaging over such connections."""
-
-    Connection = PatientConnection
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]
@@ -48,6 +34,24 @@ def _require_tools(**signal: Any) -> None:
     from tools import registry
 
     registry.require()
+    _require_broker()
+
+
+def _require_broker() -> None:
+    """Do not start with another broker than the one that calls are sent to."""
+    from django.conf import settings
+
+    given = {
+        "CELERY_BROKER_URL": app.conf.broker_url,
+        "CELERY_BROKER_READ_URL": app.conf.broker_read_url,
+        "CELERY_BROKER_WRITE_URL": app.conf.broker_write_url,
+    }
+    elsewhere = [name for name, url in given.items() if url != settings.REDIS_URL]
+    if elsewhere:
+        words = f"calls are sent to REDIS_URL and nowhere else; remove {elsewhere[0]} from the environment"
+        # The real one: beat has put its log in the place of standard error by now.
+        print(f"toolgate: {words}", file=sys.__stderr__, flush=True)
+        sys.exit(1)
 
 
 app = Celery("toolgate", amqp=Messaging)

@@ -14,8 +14,9 @@ from redis import Redis
 from tools.network import redis
 from tools.worker import background
 from tools.worker.background import Lane
+from tools.worker.broker import Messaging
 
-app = Celery("tests", broker=os.environ["REDIS_URL"])
+app = Celery("tests", amqp=Messaging, broker=os.environ["REDIS_URL"])
 app.conf.update(
     worker_pool="tools.worker.pool:TaskPool",
     worker_prefetch_multiplier=128,

@@ -1,0 +1,87 @@
+"""Celery's connection to Redis: what a worker holds without having begun it is noted in its memory, and nowhere else.
+
+Kombu's own channel notes each message in Redis until it is acknowledged, in two round trips a message, and gives it out
+again an hour later. Nothing waits for that here: a message only names a row of PostgreSQL, and the sweeper sends again
+what nobody took within seconds.
+"""
+
+import logging
+import ssl
+from collections import defaultdict
+from typing import Any
+
+from celery.app.amqp import AMQP
+from kombu import Connection
+from kombu.transport import redis, virtual
+from kombu.utils.json import dumps
+
+from tools.worker import background
+
+log = logging.getLogger(__name__)
+
+SCHEMES = ("redis", "rediss")
+# What everybody else who reads REDIS_URL does; kombu verifies nothing unless it is told to.
+_VERIFIED = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
+
+
+class _Held(virtual.QoS):
+    """Messages that are not acknowledged, in memory; acknowledging one costs no command."""
+
+    def restore_unacked(self) -> list[Any]:
+        """Give all of them back to their queues, first in turn, when the process ends. One that only lost its broker
+        still has them in its pool."""
+        self._flush()
+        # What is popped from the right comes next.
+        held = [message for _, message in reversed(self._delivered.items())]
+        self._delivered.clear()
+        if not background.is_draining():
+            return []
+        queues: dict[str, list[str]] = defaultdict(list)
+        for message in held:
+            queues[message.delivery_info["routing_key"]].append(dumps(message._raw))
+        try:
+            with self.channel.conn_or_acquire() as client:
+                for queue, messages in queues.items():
+                    client.rpush(queue, *messages)
+        except self.channel.connection_errors as away:
+            log.warning("messages left to the sweeper", extra={"messages": len(held), "why": type(away).__name__})
+        return []
+
+
+class _Channel(redis.Channel):
+    # Without it kombu takes no QoS of ours, and writes each message down.
+    ack_emulation = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.QoS = _Held
+
+
+class Transport(redis.Transport):
+    """Kombu's transport over Redis, with such a channel."""
+
+    Channel = _Channel
+
+
+class BrokerConnection(Connection):
+    """Looks for a lost broker every second, where kombu's own pauses grow to half a minute."""
+
+    def __init__(self, hostname: str | None = None, *given: Any, **options: Any):
+        if hostname is not None and hostname.startswith("rediss:"):
+            options["ssl"] = options.get("ssl") or _VERIFIED
+        super().__init__(hostname, *given, **options)
+
+    def get_transport_cls(self) -> type[virtual.Transport]:
+        """Ours for Redis, and kombu's for any other broker, which messages are not sent to."""
+        return Transport if self.transport_cls in SCHEMES else super().get_transport_cls()
+
+    def ensure_connection(self, *args: Any, **options: Any) -> Connection:  # type: ignore[override]
+        """As kombu's, with pauses of a second."""
+        pauses = {"interval_start": 1, "interval_step": 0, "interval_max": 1}
+        return super().ensure_connection(*args, **pauses | options)
+
+
+class Messaging(AMQP):
+    """Celery's messaging over such connections."""
+
+    Connection = BrokerConnection
