@@ -8,69 +8,98 @@ A call's transitions, each a compare-and-set in the caller's transaction:
     awaiting_approval                decide      ledger: decided, by one human; the call still waits
     awaiting_approval → queued       resume      with the answers of the gates that it has passed again
     awaiting_approval → error        refuse      ledger: settled
-    queued → claimed                 claim       takes a lease and raises the fence
-    claimed → running                start       commit it before the first byte of a side effect leaves
-    claimed, running → success|error settle      ledger: settled
-    claimed, running → queued        requeue     the fence stays: the next claim raises it
+    queued → running                 claim       takes a lease and raises the fence; committed before the first byte of
+                                                 a side effect leaves
+    running → success | error        settle      ledger: settled
+    running → queued                 requeue     the fence stays: the next claim raises it
+    queued → success | error | queued            settle and requeue, of a call that was locked: its effect, and that it
+                                                 has begun and ended, are one commit
     proposed, awaiting_approval, queued → error  withdraw   ledger: settled
 
-A transition that finds another status or a newer fence changes nothing and says so.
+A transition that finds another status or a newer fence changes nothing and says so. `claimed` is what an older
+release's worker made of a queued call before it began it; it is settled and queued again like a running one.
 """
 
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
 from audit.calls import ledger
 from audit.calls.rows import ToolCall
 from audit.models import Status
 from tenants.scope import rows
+from tenants.scope.functions import Function
+from tenants.scope.transactions import Connection, TenantScope, borrowed
 
-Connection = psycopg.AsyncConnection[dict[str, Any]]
 _ROW = rows.columns(ToolCall)
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
-_RESEND = "UPDATE tool_calls SET queued_at = now() WHERE id = %s AND status = 'queued'"
+# One that is locked is being worked on.
+_RESEND = """
+    UPDATE tool_calls SET queued_at = now() WHERE id = (
+        SELECT id FROM tool_calls WHERE id = %s AND status = 'queued' FOR NO KEY UPDATE SKIP LOCKED) RETURNING id"""
 _EDIT = """
     UPDATE tool_calls SET approved_input = %s, approved_params_hash = %s
     WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
 _RESUME = """
     UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
     WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
-_CLAIM = f"""
-    UPDATE tool_calls SET status = 'claimed', fence = fence + 1, attempt = attempt + 1,
-        lease_until = now() + make_interval(secs => %s)
-    WHERE id = %s AND status = 'queued' RETURNING {_ROW}"""
-_START = """
-    UPDATE tool_calls SET status = 'running', started_at = coalesce(started_at, clock_timestamp())
-    WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at"""
-_REQUEUE = """
-    UPDATE tool_calls SET status = 'queued', lease_until = NULL, queued_at = now()
-    WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id"""
-_SETTLE = """
-    WITH settled AS (
-        UPDATE tool_calls SET status = %(status)s, error_code = %(error_code)s, error_message = %(error_message)s,
-            error_field = %(error_field)s, output = %(output)s, output_bytes = %(output_bytes)s,
-            output_hash = %(output_hash)s, display = %(display)s, side_effects = %(side_effects)s,
-            execution_time_ms = %(execution_time_ms)s, finished_at = %(finished_at)s, lease_until = NULL,
-            resumed_decision = %(resumed_decision)s
-        WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s RETURNING tenant_id, id)
-    INSERT INTO ledger_entries (tenant_id, call_id, kind, version, commitment)
-    SELECT tenant_id, id, 'settled', %(version)s, %(commitment)s FROM settled RETURNING call_id"""
+# A queued one that is locked has begun.
 _OPEN = f"""
-    SELECT {_ROW} FROM tool_calls WHERE run_id = %s AND status IN ('proposed', 'awaiting_approval', 'queued')
-    ORDER BY id FOR UPDATE"""
-_OPEN_ALONE = f"""
-    SELECT {_ROW} FROM tool_calls
-    WHERE id = %s AND run_id IS NULL AND status IN ('proposed', 'awaiting_approval', 'queued') FOR UPDATE"""
+    WITH waiting AS (
+        SELECT {_ROW} FROM tool_calls WHERE {{of}} AND status IN ('proposed', 'awaiting_approval')
+        ORDER BY id FOR UPDATE), queued AS (
+        SELECT {_ROW} FROM tool_calls WHERE {{of}} AND status = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED)
+    SELECT * FROM waiting UNION ALL SELECT * FROM queued ORDER BY id"""
+_OF_RUN, _ALONE = (_OPEN.format(of=of) for of in ("run_id = %(of)s", "id = %(of)s AND run_id IS NULL"))
+_claim = Function("claim_tool_call", ToolCall, columns=_ROW, call="uuid", seconds="float8")
+_lock = Function("lock_tool_call", ToolCall, columns=_ROW, call="uuid", held="int4", seconds="float8")
+_settle = Function(
+    "settle_tool_call",
+    bool,
+    call="uuid",
+    demanded="bool",
+    sources="text[]",
+    was="int4",
+    fence="int4",
+    attempt="int4",
+    status="text",
+    error_code="text",
+    error_message="text",
+    error_field="text",
+    output="jsonb",
+    output_bytes="int4",
+    output_hash="text",
+    display="text",
+    side_effects="jsonb",
+    execution_time_ms="int4",
+    resumed_decision="jsonb",
+    queued_at="timestamptz",
+    started_at="timestamptz",
+    finished_at="timestamptz",
+    version="int2",
+    commitment="bytea",
+)
+_requeue = Function(
+    "requeue_tool_call",
+    bool,
+    call="uuid",
+    sources="text[]",
+    was="int4",
+    fence="int4",
+    attempt="int4",
+    started_at="timestamptz",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +245,9 @@ async def enqueue(connection: Connection, ids: list[uuid.UUID]) -> list[uuid.UUI
     return [row["id"] for row in await (await connection.execute(_ENQUEUE, [ids])).fetchall()]
 
 
-async def resend(connection: Connection, call_id: uuid.UUID) -> None:
-    """Count a queued call's wait from now on: its message is sent again."""
-    await connection.execute(_RESEND, [call_id])
+async def resend(connection: Connection, call_id: uuid.UUID) -> bool:
+    """Count a queued call's wait from now on: its message is sent again. False when it does not wait any more."""
+    return await (await connection.execute(_RESEND, [call_id])).fetchone() is not None
 
 
 async def decide(connection: Connection, call: ToolCall, decision: Mapping[str, Any]) -> None:
@@ -243,75 +272,146 @@ async def refuse(
 ) -> bool:
     """End a waiting call that was not approved, or that the gates refuse now; False when it no longer waits."""
     outcome = Outcome(failure=failure, display=failure.display)
-    return await _settle(connection, replace(call, resumed_decision=answers), outcome, [Status.AWAITING_APPROVAL])
+    changed = replace(call, resumed_decision=answers)
+    [done] = await _settle.within(
+        connection, _scope(call), **_values(changed, outcome, ["awaiting_approval"], call.fence)
+    )
+    return done
 
 
-async def claim(connection: Connection, call_id: uuid.UUID, lease_seconds: float) -> ToolCall | None:
-    """Take a queued call: its row, with the new fence; None when it is not queued (any more)."""
-    return await rows.one(connection, ToolCall, _CLAIM, [lease_seconds, call_id])
+async def claim(
+    connection: Connection | None, scope: TenantScope, call_id: uuid.UUID, lease_seconds: float
+) -> ToolCall | None:
+    """Take and begin a queued call, alone or in a transaction: its row, with the new fence; None when it is not queued
+    (any more)."""
+    found = await _claim.on(connection, scope, call=call_id, seconds=lease_seconds)
+    return found[0] if found else None
 
 
-async def start(connection: Connection, call: ToolCall) -> ToolCall | None:
-    """Mark a claimed call as running: its row, with the time since when; None when the claim was lost."""
-    started = await (await connection.execute(_START, [call.id, call.fence])).fetchone()
-    # A row of its own: the transaction may be rolled back, and then the call has not begun.
-    return None if started is None else replace(call, started_at=started["started_at"])
+@asynccontextmanager
+async def locked(
+    scope: TenantScope, call_id: uuid.UUID, fence: int | None, idle_seconds: float
+) -> AsyncIterator["LockedCall | None"]:
+    """Hold a queued call, or the one that runs under a fence, locked in a transaction, which is rolled back at the end
+    unless the call was settled in it. None when it is not there to be taken, or somebody else has it.
+
+    PostgreSQL ends the transaction when no statement comes for `idle_seconds`.
+    """
+    async with borrowed() as connection:
+        try:
+            async with connection.pipeline():
+                await connection.execute("BEGIN")
+                given = {"call": call_id, "held": fence, "seconds": idle_seconds}
+                cursor = await _lock.sent(connection, scope, **given)
+            call = await cursor.fetchone()
+            yield None if call is None else LockedCall(connection, call)
+        finally:
+            if connection.info.transaction_status != TransactionStatus.IDLE:
+                with suppress(psycopg.Error):
+                    await connection.rollback()
 
 
-async def requeue(connection: Connection, call_id: uuid.UUID, fence: int) -> bool:
-    """Give a claimed or running call back to the queue; False when the claim was lost."""
-    return await (await connection.execute(_REQUEUE, [call_id, fence])).fetchone() is not None
+@dataclass(frozen=True, slots=True)
+class LockedCall:
+    """A call whose row a transaction holds locked: as it will be when it is settled, and the transaction's connection,
+    for its effect.
+
+    Outside a pipeline, where PostgreSQL would not notice that its client says nothing any more.
+    """
+
+    connection: Connection
+    call: ToolCall
+
+    async def settle(self, outcome: Outcome) -> None:
+        """End the call and commit that with its effect; raises psycopg.Error, and then nothing has happened, but after
+        OperationalError nobody knows."""
+        async with self.connection.pipeline():
+            await _settle.sent(self.connection, _scope(self.call), **_of_begun(self.call, outcome, demanded=True))
+            await self.connection.execute("COMMIT")
 
 
-async def settle(connection: Connection, call: ToolCall, outcome: Outcome) -> bool:
-    """End a claimed or running call under the fence in its row; False, and no trace, when the claim was lost."""
-    return await _settle(connection, call, outcome, [Status.CLAIMED, Status.RUNNING])
+async def requeue(connection: Connection | None, call: ToolCall) -> bool:
+    """Give a call that has begun back to the queue, alone or in a transaction; False when the claim was lost."""
+    sources, was = _stored(call)
+    given = {"call": call.id, "sources": sources, "was": was, "fence": call.fence, "attempt": call.attempt}
+    [done] = await _requeue.on(connection, _scope(call), **given, started_at=call.started_at)
+    return done
+
+
+async def settle(connection: Connection | None, call: ToolCall, outcome: Outcome) -> bool:
+    """End a call that has begun, alone or in a transaction; False, and no trace, when the claim was lost.
+
+    It was claimed, or it was locked in a transaction that has been rolled back.
+    """
+    [done] = await _settle.on(connection, _scope(call), **_of_begun(call, outcome))
+    return done
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
     """End the run's calls that nobody has begun; returns their ids."""
-    return await _withdraw(connection, _OPEN, run_id, failure)
+    return await _withdraw(connection, _OF_RUN, run_id, failure)
 
 
 async def withdraw_alone(connection: Connection, call_id: uuid.UUID, failure: Failure) -> bool:
     """End a call without a run that nobody has begun; False when it has begun, or is final."""
-    return bool(await _withdraw(connection, _OPEN_ALONE, call_id, failure))
+    return bool(await _withdraw(connection, _ALONE, call_id, failure))
 
 
 async def _withdraw(connection: Connection, query: str, of: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
-    waiting = await rows.every(connection, ToolCall, query, [of])
-    unbegun = [Status.PROPOSED, Status.AWAITING_APPROVAL, Status.QUEUED]
     outcome = Outcome(failure=failure, display=failure.display)
-    return [call.id for call in waiting if await _settle(connection, call, outcome, unbegun)]
+    withdrawn: list[uuid.UUID] = []
+    for call in await rows.every(connection, ToolCall, query, {"of": of}):
+        [done] = await _settle.within(connection, _scope(call), **_values(call, outcome, [call.status], call.fence))
+        withdrawn += [call.id] if done else []
+    return withdrawn
 
 
-async def _settle(connection: Connection, call: ToolCall, outcome: Outcome, sources: list[Status]) -> bool:
+def _scope(call: ToolCall) -> TenantScope:
+    return TenantScope(call.tenant_id, call.user_id)
+
+
+_BEGUN = (Status.QUEUED, Status.CLAIMED, Status.RUNNING)
+
+
+def _stored(call: ToolCall) -> tuple[list[str], int]:
+    """The statuses, none or one, and the fence that a call which has begun has in the database: a locked one has begun
+    only there where it is locked."""
+    return [call.status] if call.status in _BEGUN else [], call.fence - (call.status == Status.QUEUED)
+
+
+def _of_begun(call: ToolCall, outcome: Outcome, *, demanded: bool = False) -> dict[str, Any]:
+    sources, was = _stored(call)
+    return _values(call, outcome, sources, was, demanded=demanded)
+
+
+def _values(
+    call: ToolCall, outcome: Outcome, sources: list[str], was: int, *, demanded: bool = False
+) -> dict[str, Any]:
+    """What `settle_tool_call` is given."""
     failure = outcome.failure
-    values: dict[str, Any] = {
+    settled: dict[str, Any] = {
         "id": call.id,
-        "from": [status.value for status in sources],
         "fence": call.fence,
+        "attempt": call.attempt,
         "status": Status.ERROR.value if failure else Status.SUCCESS.value,
         "error_code": failure and failure.code,
         "error_message": failure and failure.message,
         "error_field": failure and failure.field,
+        "output": None if failure else outcome.output,
         "output_bytes": outcome.output_bytes,
         "output_hash": outcome.output_hash,
         "display": outcome.display,
         "side_effects": outcome.side_effects,
-        "output": None if failure else outcome.output,
-        "attempt": call.attempt,
-        "queued_at": call.queued_at,
-        "started_at": call.started_at,
         "execution_time_ms": outcome.execution_time_ms,
         "approved_params_hash": call.approved_params_hash,
         "resumed_decision": call.resumed_decision,
+        "queued_at": call.queued_at,
+        "started_at": call.started_at,
         "finished_at": datetime.now(UTC),
-        "version": ledger.VERSION,
     }
-    values["commitment"] = ledger.commitment(_key(call), ledger.settled(values))
+    commitment = ledger.commitment(_key(call), ledger.settled(settled))
+    del settled["id"], settled["approved_params_hash"]
     # JSON null is an output too; only a call without any output leaves the column empty.
-    values["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
-    values["side_effects"] = Jsonb(outcome.side_effects)
-    values["resumed_decision"] = _json(call.resumed_decision)
-    return await (await connection.execute(_SETTLE, values)).fetchone() is not None
+    settled["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
+    held = {"call": call.id, "demanded": demanded, "sources": sources, "was": was}
+    return held | settled | {"version": ledger.VERSION, "commitment": commitment}

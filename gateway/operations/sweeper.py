@@ -58,9 +58,10 @@ async def sweep() -> dict[str, int]:
     untaken = await reading.untaken(RESEND_SECONDS, BATCH)
     for row in untaken:
         async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
-            await recorder.resend(connection, row["id"])
-        requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
-    await dispatch(requeued)
+            waits = await recorder.resend(connection, row["id"])
+        if waits:
+            requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
+    await dispatch(requeued, again=True)
     overdue = await transactions.fetch(_OVERDUE, [BATCH], login="system")
     for row in overdue:
         await decisions.expire(TenantScope(row["tenant_id"], row["user_id"]), row["id"])
@@ -93,7 +94,7 @@ async def _recover(row: dict[str, Any]) -> QueuedCall | None:
         tool = await lookup.of_call(connection, call.tool_name)
         repeatable = call.status == "claimed" or (tool is not None and (tool.idempotent or tool.transactional))
         if repeatable and call.attempt < MAX_ATTEMPTS:
-            await recorder.requeue(connection, call.id, call.fence)
+            await recorder.requeue(connection, call)
             return call.tenant_id, call.user_id, call.id, call.tool_name
         await recorder.settle(connection, call, _lost(call, repeatable))
     await wakeups.publish(call.wake_up_id)

@@ -12,6 +12,7 @@ at each call. What a session sets is no substitute: it is lost behind a pooler.
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from psycopg import AsyncCursor
 from psycopg.rows import args_row
 from psycopg.types.json import Jsonb
 from psycopg.types.numeric import Int2, Int4, Int8
@@ -71,11 +72,17 @@ class Function(Generic[Made]):
 
     async def within(self, connection: Connection, scope: TenantScope, /, **values: Any) -> list[Made]:
         """Call it as a part of the connection's transaction; its rows."""
+        return await (await self.sent(connection, scope, **values)).fetchall()
+
+    async def sent(self, connection: Connection, scope: TenantScope, /, **values: Any) -> AsyncCursor[Made]:
+        """Call it as a part of the connection's transaction; the cursor that its rows come from.
+
+        In a pipeline nothing waits for them: an error shows at the end of the pipeline.
+        """
         if len(values) != len(self._adapt):
             raise TypeError(f"{self.name} takes {', '.join(self.arguments)}")
         given: list[Any] = [*scope]
         for name, adapt in self._adapt:
             value = values[name]
             given.append(value if adapt is None or value is None else adapt(value))
-        cursor = connection.cursor(row_factory=self._row)
-        return await (await cursor.execute(self._statement, given)).fetchall()
+        return await connection.cursor(row_factory=self._row).execute(self._statement, given)

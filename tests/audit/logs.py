@@ -108,9 +108,8 @@ async def write_success(person: Person) -> uuid.UUID:
     call = new_call()
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), [call], frozenset([call.id]))
-        claimed = await recorder.claim(connection, call.id, 15)
+        claimed = await recorder.claim(connection, person.scope, call.id, 15)
         assert claimed is not None
-        claimed = await recorder.start(connection, claimed)
         assert await recorder.settle(connection, claimed, success())
     return call.id
 

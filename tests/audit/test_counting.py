@@ -34,9 +34,8 @@ async def _ran(person: Person, milliseconds: int | None, *, failure: Failure | N
     new = new_call(**call)
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), [new], frozenset([new.id]))
-        claimed = await recorder.claim(connection, new.id, 15)
+        claimed = await recorder.claim(connection, person.scope, new.id, 15)
         assert claimed is not None
-        claimed = await recorder.start(connection, claimed)
         outcome = Outcome(failure=failure, output={} if failure is None else None, execution_time_ms=milliseconds)
         assert await recorder.settle(connection, claimed, outcome)
 
@@ -79,7 +78,7 @@ async def test_a_call_is_counted_when_its_end_is_sealed_and_never_again(people: 
     await sealing.seal()
     assert rows("SELECT * FROM tool_call_counts") == []
     async with transaction(people.alice.scope) as connection:
-        claimed = await recorder.claim(connection, call.id, 15)
+        claimed = await recorder.claim(connection, people.alice.scope, call.id, 15)
         assert claimed is not None
         await recorder.settle(connection, claimed, Outcome(output={}, execution_time_ms=5))
     for _ in range(3):

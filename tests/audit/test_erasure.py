@@ -40,9 +40,8 @@ async def _settled(person: Person, count: int = 1, **more: Any) -> list[uuid.UUI
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), calls, frozenset(call.id for call in calls))
         for call in calls:
-            row = await recorder.claim(connection, call.id, 15)
+            row = await recorder.claim(connection, person.scope, call.id, 15)
             assert row is not None
-            row = await recorder.start(connection, row)
             await recorder.settle(connection, row, success())
     return [call.id for call in calls]
 
@@ -242,9 +241,7 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
         await recorder.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
-        row = await recorder.claim(connection, call.id, 15)
-        assert row is not None
-        row = await recorder.start(connection, row)
+        row = await recorder.claim(connection, tenant.alice.scope, call.id, 15)
     cause = Cause(tenant.id, Scope.CALL, call.id)
 
     async def erase() -> Any:

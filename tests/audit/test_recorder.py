@@ -14,10 +14,11 @@ from audit.calls import ledger, recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tests.audit.calls import REFUSED, as_call, new_call, place, success
 from tests.database import rows
 from tests.people import Cast, Person
+from tests.waiting import eventually
 
 Row = dict[str, Any]
 
@@ -40,11 +41,13 @@ async def _in_status(person: Person, status: str) -> Row:
         await recorder.propose(connection, place(person), [call], queued)
     if status in ("claimed", "running", "success"):
         async with transaction(person.scope) as connection:
-            claimed = await recorder.claim(connection, call.id, 15)
+            claimed = await recorder.claim(connection, person.scope, call.id, 15)
             assert claimed is not None
-            if status != "claimed":
-                claimed = await recorder.start(connection, claimed)
-                assert claimed is not None
+            if status == "claimed":
+                # As an older release left it.
+                await connection.execute(
+                    "UPDATE tool_calls SET status = 'claimed', started_at = NULL WHERE id = %s", [call.id]
+                )
             if status == "success":
                 assert await recorder.settle(connection, claimed, success())
     found = row_of(call.id)
@@ -57,15 +60,11 @@ async def _enqueue(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _claim(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.claim(connection, call["id"], 15)
-
-
-async def _start(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.start(connection, as_call(call))
+    return await recorder.claim(connection, TenantScope(call["tenant_id"], call["user_id"]), call["id"], 15)
 
 
 async def _requeue(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.requeue(connection, call["id"], call["fence"])
+    return await recorder.requeue(connection, as_call(call))
 
 
 async def _settle(connection: recorder.Connection, call: Row) -> object:
@@ -94,14 +93,13 @@ EDITED = {"title": "Milk", "content": "Three litres"}
 PASSED_AGAIN = [{"gate": "allowlist", "ok": True}, {"gate": "binding", "ok": True}]
 Move = Callable[[recorder.Connection, Row], Awaitable[object]]
 MOVES: dict[str, Move] = {
-    "enqueue": _enqueue, "claim": _claim, "start": _start, "requeue": _requeue, "settle": _settle,
+    "enqueue": _enqueue, "claim": _claim, "requeue": _requeue, "settle": _settle,
     "withdraw": _withdraw, "edit": _edit, "resume": _resume, "refuse": _refuse,
 }  # fmt: skip
 STATUSES = ["proposed", "awaiting_approval", "queued", "claimed", "running", "success", "error"]
 ARROWS = {
     ("proposed", "enqueue"): "queued",
-    ("queued", "claim"): "claimed",
-    ("claimed", "start"): "running",
+    ("queued", "claim"): "running",
     ("claimed", "requeue"): "queued",
     ("running", "requeue"): "queued",
     ("claimed", "settle"): "success",
@@ -195,13 +193,13 @@ async def _decide(person: Person, call: Row, decision: Row) -> None:
         await recorder.decide(connection, as_call(call), decision)
 
 
-@pytest.mark.parametrize("move", ["start", "requeue", "settle"])
+@pytest.mark.parametrize("move", ["requeue", "settle"])
 @pytest.mark.parametrize("status", ["claimed", "running"])
 async def test_an_old_fence_changes_nothing(tenant: Cast, status: str, move: str) -> None:
     late = await _in_status(tenant.alice, status)
     async with transaction(tenant.alice.scope) as connection:
-        assert await recorder.requeue(connection, late["id"], late["fence"])
-        assert await recorder.claim(connection, late["id"], 15) is not None
+        assert await recorder.requeue(connection, as_call(late))
+        assert await recorder.claim(connection, tenant.alice.scope, late["id"], 15) is not None
     current = row_of(late["id"])
     assert current["fence"] == late["fence"] + 1
     async with transaction(tenant.alice.scope) as connection:
@@ -240,10 +238,8 @@ async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cas
 async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.requeue(connection, call["id"], call["fence"])
-        again = await recorder.claim(connection, call["id"], 15)
-        assert again is not None
-        again = await recorder.start(connection, again)
+        await recorder.requeue(connection, as_call(call))
+        again = await recorder.claim(connection, tenant.alice.scope, call["id"], 15)
         assert again is not None
         await recorder.settle(connection, again, success())
     done = row_of(call["id"])
@@ -325,19 +321,113 @@ async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) ->
         assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
 
 
-async def test_commitments_fit_after_an_effect_that_was_rolled_back(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "claimed")
-    with suppress(ZeroDivisionError):
-        async with transaction(tenant.alice.scope) as connection:
-            assert await recorder.start(connection, as_call(call)) is not None
-            raise ZeroDivisionError
-    async with transaction(tenant.alice.scope) as connection:
-        assert await recorder.settle(
-            connection, as_call(call), Outcome(failure=Failure("execution_error", "It failed."))
+# --- locked instead of claimed ---------------------------------------------------------------------------------------
+async def test_a_locked_call_is_settled_with_its_effect_in_one_commit(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+        assert held is not None
+        assert (held.call.fence, held.call.attempt, held.call.status) == (1, 1, "queued")
+        await held.connection.execute(
+            "INSERT INTO notes (id, tenant_id, user_id, title, content, tags) VALUES (%s, %s, %s, 'a', 'b', '{}')",
+            [call["id"], *tenant.alice.scope],
         )
+        assert row_of(call["id"]) == call
+        await held.settle(success())
     after = row_of(call["id"])
-    assert (after["status"], after["started_at"]) == ("error", None)
+    assert (after["status"], after["fence"], after["attempt"], after["lease_until"]) == ("success", 1, 1, None)
+    assert after["queued_at"] <= after["started_at"] <= after["finished_at"]
     assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+    assert len(rows("SELECT id FROM notes WHERE id = %(id)s", id=call["id"])) == 1
+
+
+async def test_a_locked_call_that_is_not_settled_is_as_it_was(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    with suppress(ZeroDivisionError):
+        async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+            raise ZeroDivisionError
+    assert held is not None
+    assert row_of(call["id"]) == call
+    # What went wrong is recorded afterwards, and so is the attempt.
+    assert await recorder.settle(None, held.call, Outcome(failure=Failure("execution_error", "It failed.")))
+    after = row_of(call["id"])
+    assert (after["status"], after["attempt"], after["fence"]) == ("error", 1, 1)
+    assert after["started_at"] == held.call.started_at
+    assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+
+
+async def test_while_a_call_is_locked_nobody_else_takes_withdraws_or_resends_it(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+        assert held is not None
+        async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as second:
+            assert second is None
+        async with transaction(tenant.alice.scope) as connection:
+            assert await _withdraw(connection, call) == []
+            assert await recorder.resend(connection, call["id"]) is False
+        await held.settle(success())
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as late:
+        assert late is None
+    assert row_of(call["id"])["status"] == "success"
+    assert kinds_of(call["id"]) == ["proposed", "settled"]
+
+
+async def test_of_two_attempts_that_were_rolled_back_one_settles(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as first:
+        pass
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as second:
+        assert first is not None and second is not None
+        await second.settle(success())
+    assert not await recorder.settle(None, first.call, Outcome(failure=Failure("timeout", "Late.")))
+    assert not await recorder.requeue(None, first.call)
+    assert (row_of(call["id"])["status"], kinds_of(call["id"])) == ("success", ["proposed", "settled"])
+
+
+async def test_an_attempt_that_goes_back_to_the_queue_counts(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+        assert held is not None
+    assert await recorder.requeue(None, held.call)
+    after = row_of(call["id"])
+    assert (after["status"], after["attempt"], after["fence"], after["started_at"]) == (
+        *("queued", 1, 1),
+        held.call.started_at,
+    )
+    assert after["queued_at"] > call["queued_at"]
+
+
+async def test_a_claimed_call_is_locked_under_its_fence_only(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "running")
+    async with recorder.locked(tenant.alice.scope, call["id"], call["fence"] - 1, 15) as old:
+        assert old is None
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as queued:
+        assert queued is None
+    async with recorder.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
+        assert held is not None
+        assert (held.call.fence, held.call.attempt) == (1, 1)
+        await held.settle(success())
+    after = row_of(call["id"])
+    assert (after["status"], after["started_at"]) == ("success", call["started_at"])
+    assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
+
+
+async def test_postgresql_ends_the_transaction_of_a_worker_that_says_nothing_any_more(tenant: Cast) -> None:
+    call = await _in_status(tenant.alice, "queued")
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 0.2) as stopped:
+        assert stopped is not None
+        await stopped.connection.execute("SELECT 1")
+        await eventually(lambda: _free(call["id"]))
+        with pytest.raises(psycopg.Error):
+            await stopped.settle(success())
+    assert row_of(call["id"]) == call
+    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+        assert held is not None
+        await held.settle(success())
+    assert kinds_of(call["id"]) == ["proposed", "settled"]
+
+
+def _free(call_id: uuid.UUID) -> bool:
+    return bool(rows("SELECT id FROM tool_calls WHERE id = %(id)s FOR UPDATE SKIP LOCKED", id=call_id))
 
 
 @pytest.mark.parametrize("statement", ["UPDATE ledger_entries SET kind = 'decided'", "DELETE FROM ledger_entries",

@@ -111,9 +111,8 @@ async def test_a_call_that_is_not_final_waits_and_keeps_nothing_else(tenant: Cas
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - (edge - timedelta(days=2))) < timedelta(seconds=1)
     async with transaction(tenant.alice.scope) as connection:
-        row = await recorder.claim(connection, waiting, 15)
+        row = await recorder.claim(connection, tenant.alice.scope, waiting, 15)
         assert row is not None
-        row = await recorder.start(connection, row)
         await recorder.settle(connection, row, success())
     assert await expiry.erase_old(erasure.copies) == 1
     assert _erased(tenant) == {first, waiting, last}

@@ -31,6 +31,7 @@ from audit.identifiers import uuid7
 from audit.log import checkpoints, keys, rotation, sealing
 from audit.retention import erasure
 from tenants.scope import jsonb, transactions
+from tenants.scope.transactions import TenantScope
 
 Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
@@ -193,10 +194,8 @@ def _outcome(rng: random.Random, output: Any = None) -> Outcome:
     )  # fmt: skip
 
 
-async def _ran(connection: Connection, call_id: uuid.UUID, outcome: Outcome) -> None:
-    claimed = await recorder.claim(connection, call_id, 15)
-    assert claimed is not None
-    claimed = await recorder.start(connection, claimed)
+async def _ran(connection: Connection, place: Place, call_id: uuid.UUID, outcome: Outcome) -> None:
+    claimed = await recorder.claim(connection, TenantScope(place.tenant_id, place.user_id), call_id, 15)
     assert claimed is not None
     assert await recorder.settle(connection, claimed, outcome)
 
@@ -204,7 +203,7 @@ async def _ran(connection: Connection, call_id: uuid.UUID, outcome: Outcome) -> 
 async def _succeeded(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = _call(rng)
     await recorder.propose(connection, place, [call], frozenset([call.id]))
-    await _ran(connection, call.id, _outcome(rng))
+    await _ran(connection, place, call.id, _outcome(rng))
 
 
 async def _cut(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -212,7 +211,7 @@ async def _cut(connection: Connection, place: Place, approver: uuid.UUID, rng: r
     await recorder.propose(connection, place, [call], frozenset([call.id]))
     kept = {"truncated": True, "original_bytes": 2_000_000, "data": "x" * 50}
     whole = Outcome(output=kept, output_bytes=2_000_000, output_hash=sha256_hex("x" * 2_000_000), display="Much.")
-    await _ran(connection, call.id, whole)
+    await _ran(connection, place, call.id, whole)
 
 
 async def _refused(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -229,7 +228,9 @@ async def _unreadable(connection: Connection, place: Place, approver: uuid.UUID,
 async def _failed(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = _call(rng)
     await recorder.propose(connection, place, [call], frozenset([call.id]))
-    await _ran(connection, call.id, Outcome(failure=Failure("timeout", "Too slow."), display="x", execution_time_ms=9))
+    await _ran(
+        connection, place, call.id, Outcome(failure=Failure("timeout", "Too slow."), display="x", execution_time_ms=9)
+    )
 
 
 async def _withdrawn(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -244,7 +245,7 @@ async def _approved(connection: Connection, place: Place, approver: uuid.UUID, r
     change = [{"op": "replace", "path": "/size", "before": 1e20, "after": edited["size"]}]
     await _decide(connection, call, approver, "approve", sha256_hex(edited), change)
     assert await recorder.resume(connection, call.id, [{"gate": "allowlist", "ok": True}])
-    await _ran(connection, call.id, _outcome(rng))
+    await _ran(connection, place, call.id, _outcome(rng))
 
 
 async def _denied(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -330,7 +331,7 @@ async def drop_month(world: RunPorts, count: int) -> None:
             call_id = uuid.UUID(int=int(moment.timestamp() * 1000) << 80 | uuid7().int & ((1 << 80) - 1))
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
             await recorder.propose(connection, place, [_call(rng, id=call_id)], frozenset([call_id]))
-            await _ran(connection, call_id, _outcome(rng))
+            await _ran(connection, place, call_id, _outcome(rng))
             ids.append(call_id)
         low, high = (
             uuid.UUID(int=int(each.timestamp() * 1000) << 80)
@@ -373,18 +374,17 @@ async def _aged(connection: Connection, call: Row, version: int) -> None:
 
 
 async def leave_open(world: RunPorts) -> None:
-    """Calls that are not final: proposed, queued, held, claimed and running."""
+    """Calls that are not final: proposed, queued, held and running."""
     async with await _connected(world) as connection:
         tenant_id, user_id = world.people[2]
         rng = random.Random(4)
-        for state in range(4):
+        for state in range(3):
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
             call = _call(rng)
             async with connection.transaction():
                 await recorder.propose(connection, place, [call], frozenset([call.id] if state else []))
-                claimed = await recorder.claim(connection, call.id, 15) if state >= 2 else None
-                if claimed is not None and state == 3:
-                    claimed = await recorder.start(connection, claimed)
+                if state >= 2:
+                    await recorder.claim(connection, TenantScope(tenant_id, user_id), call.id, 15)
         async with connection.transaction():
             await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
 

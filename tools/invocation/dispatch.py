@@ -16,18 +16,21 @@ log = logging.getLogger(__name__)
 QueuedCall = tuple[uuid.UUID, uuid.UUID, uuid.UUID, str]
 
 
-async def dispatch(calls: Sequence[QueuedCall]) -> None:
-    """Tell the workers about calls that are committed as queued; a broker that is away is only logged."""
+async def dispatch(calls: Sequence[QueuedCall], *, again: bool = False) -> None:
+    """Tell the workers about calls that are committed as queued, or tell them `again`; a broker that is away is only
+    logged."""
     try:
-        await messages.send([(_task(name), [str(each) for each in ids]) for *ids, name in calls])
+        await messages.send([(_task(name, again), [str(each) for each in ids]) for *ids, name in calls])
     except (RedisError, OSError, TimeoutError) as away:
         left = [str(call_id) for _, _, call_id, _ in calls]
         log.warning("dispatch left to the sweeper", extra={"call_ids": left, "why": type(away).__name__})
 
 
-def _task(tool_name: str) -> str:
+def _task(tool_name: str, again: bool) -> str:
     tool = registry().get(tool_name)
-    return "tools.execute_local" if tool is not None and tool.transactional else "tools.execute_remote"
+    if tool is None or not tool.transactional:
+        return "tools.execute_remote"
+    return "tools.execute_again" if again else "tools.execute_local"
 
 
 async def request_takeover(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:

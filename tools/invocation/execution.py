@@ -1,7 +1,10 @@
-"""Runs one claimed call in the worker, and records what became of it.
+"""Runs one queued call in the worker, and records what became of it.
 
-    transactional tools   claim │ start + effect + success in one commit: a lost worker leaves "claimed", and no effect
-    all others            claim + start │ effect │ settle: a lost worker leaves "running", and the sweeper decides
+    transactional tools   lock + effect + settle in one commit: a lost worker leaves "queued", and no effect
+    all others            claim │ effect │ settle: a lost worker leaves "running", and the sweeper decides
+
+A call of a transactional tool whose message is sent again is claimed first, in a commit of its own: else one that
+ends its worker each time would never be counted, and never end.
 
 What is retried: a timeout of an idempotent tool, with back-off, within the call's own time limit. Late
 workers change nothing, because every write carries the fence of the claim.
@@ -13,6 +16,7 @@ import random
 import time
 import traceback
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -24,7 +28,7 @@ from audit.calls import recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, sha256_hex
-from tenants.scope.transactions import Connection, TenantScope, transaction
+from tenants.scope.transactions import Connection, TenantScope
 from tools.errors import ToolCallRejected, ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tool, ToolContext, ToolResult
 from tools.invocation import lookup, wakeups
@@ -44,107 +48,141 @@ MAX_OUTPUT_BYTES = 1024 * 1024
 _sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
 
-class _ClaimLost(Exception):
-    """Another worker or the sweeper took the call meanwhile."""
+@dataclass(slots=True)
+class _Execution:
+    """A call on its way to its end; `deadline` is set when its first attempt begins, and holds for all of them."""
 
-
-async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID) -> None:
-    """Run a queued call to its end, whatever its tool does; without effect when somebody else has it."""
-    scope = TenantScope(tenant_id, user_id)
+    scope: TenantScope
+    call_id: uuid.UUID
     deadline: float | None = None
-    while (claimed := await _claim(scope, call_id)) is not None:
-        call, tool = claimed
-        with leases.held(call_id, call.fence):
-            deadline = deadline or time.monotonic() + call.time_limit_ms / 1000
-            again = await _attempt(scope, call, tool, deadline)
+
+    def time_left(self, call: ToolCall) -> float:
+        """Seconds that the attempts of the call may still take."""
+        now = time.monotonic()
+        if self.deadline is None:
+            self.deadline = now + call.time_limit_ms / 1000
+        return max(0.0, self.deadline - now)
+
+
+async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID, *, claims: bool = True) -> None:
+    """Run a queued call to its end, whatever its tool does; without effect when somebody else has it.
+
+    Unless it `claims`, that a transactional tool's call has begun is committed with its effect, and not before.
+    """
+    execution = _Execution(TenantScope(tenant_id, user_id), call_id)
+    while True:
+        tried = await _claimed(execution) if claims else await _at_once(execution)
+        if tried is None:
+            return
+        call, again = tried
         if not again:
             await wakeups.publish(call.wake_up_id)
             return
         await asyncio.sleep(BACK_OFF * 2 ** (call.attempt - 1) * random.uniform(0.5, 1))
 
 
-async def _claim(scope: TenantScope, call_id: uuid.UUID) -> tuple[ToolCall, Tool | None] | None:
-    async with transaction(scope) as connection:
-        call = await recorder.claim(connection, call_id, settings.RUN_LEASE_SECONDS)
-        if call is not None:
-            tool = await lookup.of_call(connection, call.tool_name)
-            if tool is not None and not tool.transactional:
-                call = await recorder.start(connection, call)
+async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
+    """One attempt, of which everybody knows while it lasts: the call, and whether it is to be tried again."""
+    scope = execution.scope
+    call = await recorder.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)
     if call is None:
         return None
-    if tool is not None and not tool.transactional:
+    with leases.held(call.id, call.fence):
+        tool = await lookup.of_claimed(scope, call.tool_name)
+        if tool is not None and tool.transactional:
+            return await _at_once(execution, call.fence)
         await wakeups.publish(call.wake_up_id)
-    return call, tool
-
-
-async def _attempt(scope: TenantScope, call: ToolCall, tool: Tool | None, deadline: float) -> bool:
-    """One attempt, settled; True when the call went back to the queue to be tried again."""
-    if tool is None:
-        gone = Failure("unavailable", f"The tool {call.tool_name} is not installed any more; tell the operator.")
-        await _settle(scope, call, Outcome(failure=gone, display=gone.message))
-        return False
-    guarded = (scope.tenant_id, tool.name)
-    if not tool.transactional and not circuits.lets_through(*guarded):
-        resting = Failure(
-            "unavailable",
-            f"{tool.name} has failed several times in a row for this tenant and is not called for "
-            f"{OPEN_SECONDS:g} seconds. Nothing was called. Try again after that; if it goes on, tell the operator.",
-        )
-        await _settle(scope, call, Outcome(failure=resting, display=resting.message))
-        return False
-    began = time.monotonic()
-    try:
-        if tool.transactional:
-            await _effect_and_success(scope, call, tool, deadline)
+        if tool is None:
+            await _settle(call, _gone(call))
+        elif not circuits.lets_through(scope.tenant_id, tool.name):
+            await _settle(call, _resting(tool))
         else:
-            result = await _run(tool, call, deadline, ToolContext(**_handles(tool, call, deadline)))
-            await _settle(scope, call, _success(result, began))
-        circuits.succeeded(*guarded)
-    except _ClaimLost:
-        log.warning("claim lost", extra={"call_id": str(call.id)})
-    except ToolError as raised:
+            began = time.monotonic()
+            try:
+                result = await _run(tool, call, execution, None)
+                await _settle(call, _success(result, began))
+            except Exception as error:
+                return call, await _fail(execution, call, tool, error, began)
+            circuits.succeeded(scope.tenant_id, tool.name)
+        return call, False
+
+
+async def _at_once(execution: _Execution, fence: int | None = None) -> tuple[ToolCall, bool] | None:
+    """One attempt of a transactional tool, in one transaction, of a queued call or of one that is claimed: the call,
+    and whether it is to be tried again."""
+    tenant_id = execution.scope.tenant_id
+    async with recorder.locked(execution.scope, execution.call_id, fence, settings.RUN_LEASE_SECONDS) as held:
+        if held is None:
+            return None
+        call, tool = held.call, registry().get(held.call.tool_name)
+        if tool is not None and tool.transactional:
+            began = time.monotonic()
+            try:
+                result = await _run(tool, call, execution, held.connection)
+                await held.settle(_success(result, began))
+                circuits.succeeded(tenant_id, tool.name)
+                return call, False
+            except Exception as error:
+                if held.connection.closed and not isinstance(error, ToolError):
+                    # Nothing of it has happened, or all of it: the sweeper finds out.
+                    raise
+                failed = error
+    if tool is None or not tool.transactional:
+        # It was installed otherwise where its message was sent from.
+        return await _claimed(execution) if fence is None else None
+    return call, await _fail(execution, call, tool, failed, began)
+
+
+async def _fail(execution: _Execution, call: ToolCall, tool: Tool, raised: Exception, began: float) -> bool:
+    """Settle what went wrong, or give the call back to the queue: whether it is to be tried again."""
+    guarded = (execution.scope.tenant_id, tool.name)
+    if isinstance(raised, ToolError):
         error = registry().settings(tool.name).cleaned(raised)
         # What is wrong with the call itself says nothing about the tool.
         if not isinstance(error, ToolValidationError | ToolPermissionDenied | ToolCallRejected):
             circuits.failed(*guarded)
-        if _worth_trying_again(tool, error, call, deadline):
-            async with transaction(scope) as connection:
-                return await recorder.requeue(connection, call.id, call.fence)
-        await _settle(scope, call, _failed(error, began))
-    except psycopg.OperationalError:
+        if _worth_trying_again(tool, error, call, execution):
+            return await recorder.requeue(None, call)
+        await _settle(call, _failed(error, began))
+        return False
+    if isinstance(raised, psycopg.OperationalError):
         # The database is away: nothing can be recorded, so the lease runs out and the sweeper decides.
-        raise
-    except Exception:
-        # A fault of the tool's author: recorded for the user without its details, which go to the log.
-        trace = registry().settings(tool.name).without_secrets(traceback.format_exc())
-        log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call.id)})
-        circuits.failed(*guarded)
-        crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
-        await _settle(scope, call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
+        raise raised
+    # A fault of the tool's author: recorded for the user without its details, which go to the log.
+    trace = registry().settings(tool.name).without_secrets("".join(traceback.format_exception(raised)))
+    log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call.id)})
+    circuits.failed(*guarded)
+    crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
+    await _settle(call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
     return False
 
 
-async def _effect_and_success(scope: TenantScope, call: ToolCall, tool: Tool, deadline: float) -> None:
-    began = time.monotonic()
-    async with transaction(scope) as connection:
-        started = await recorder.start(connection, call)
-        if started is None:
-            raise _ClaimLost
-        result = await _run(tool, call, deadline, ToolContext(**_handles(tool, call, deadline, connection)))
-        if not await recorder.settle(connection, started, _success(result, began)):
-            raise _ClaimLost
+def _gone(call: ToolCall) -> Outcome:
+    gone = Failure("unavailable", f"The tool {call.tool_name} is not installed any more; tell the operator.")
+    return Outcome(failure=gone, display=gone.message)
 
 
-async def _run(tool: Tool, call: ToolCall, deadline: float, context: ToolContext) -> ToolResult:
+def _resting(tool: Tool) -> Outcome:
+    resting = Failure(
+        "unavailable",
+        f"{tool.name} has failed several times in a row for this tenant and is not called for "
+        f"{OPEN_SECONDS:g} seconds. Nothing was called. Try again after that; if it goes on, tell the operator.",
+    )
+    return Outcome(failure=resting, display=resting.message)
+
+
+async def _run(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None) -> ToolResult:
+    seconds = execution.time_left(call)
+    context = ToolContext(**_handles(tool, call, seconds, connection))
     try:
-        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+        async with asyncio.timeout(seconds):
             return await tool.execute(call.arguments, context)
     except TimeoutError:
         limit = call.time_limit_ms / 1000
         raise ToolTimeout(f"{tool.name} did not answer within {limit:g} seconds.", limit) from None
 
 
-def _handles(tool: Tool, call: ToolCall, deadline: float, connection: Connection | None = None) -> dict[str, Any]:
+def _handles(tool: Tool, call: ToolCall, seconds: float, connection: Connection | None = None) -> dict[str, Any]:
     """What the call's context is built from: the handles that its tool declares, and no others."""
     handles: dict[str, Any] = {
         "call_id": call.id,
@@ -152,7 +190,7 @@ def _handles(tool: Tool, call: ToolCall, deadline: float, connection: Connection
         "user_id": call.user_id,
         "run_id": call.run_id,
         "conversation_id": call.conversation_id,
-        "seconds": max(0.0, deadline - time.monotonic()),
+        "seconds": seconds,
         "settings": registry().settings(tool.name),
     }
     if connection is not None and "notes" in tool.handles:
@@ -183,13 +221,13 @@ async def close() -> None:
         await session.close()
 
 
-def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, deadline: float) -> bool:
+def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, execution: _Execution) -> bool:
     repeatable = tool.idempotent or tool.transactional
     return (
         isinstance(error, ToolTimeout)
         and repeatable
         and call.attempt < MAX_ATTEMPTS
-        and deadline - time.monotonic() > BACK_OFF * 2**call.attempt
+        and execution.time_left(call) > BACK_OFF * 2**call.attempt
     )
 
 
@@ -220,10 +258,9 @@ def _failed(error: ToolError, began: float) -> Outcome:
     return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began))
 
 
-async def _settle(scope: TenantScope, call: ToolCall, outcome: Outcome) -> None:
-    async with transaction(scope) as connection:
-        if not await recorder.settle(connection, call, outcome):
-            log.warning("claim lost", extra={"call_id": str(call.id)})
+async def _settle(call: ToolCall, outcome: Outcome) -> None:
+    if not await recorder.settle(None, call, outcome):
+        log.warning("claim lost", extra={"call_id": str(call.id)})
 
 
 def _since(began: float) -> int:

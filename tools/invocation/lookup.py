@@ -5,7 +5,7 @@ Whoever has a member's rights finds it there (`known`); whoever works on a recor
 
 from collections.abc import Iterator
 
-from tenants.scope.transactions import Connection
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.policy import Policy
 from tools.interface import Tool
 from tools.invocation import ports
@@ -28,3 +28,11 @@ def everything(policy: Policy) -> Iterator[Tool]:
 async def of_call(connection: Connection, name: str) -> Tool | None:
     """The tool by that name in the tenant of the connection's scope, ready to be executed; None when there is none."""
     return registry().get(name) or (await ports.services().tool(connection, name) if "." in name else None)
+
+
+async def of_claimed(scope: TenantScope, name: str) -> Tool | None:
+    """The same for a call that no transaction is open for."""
+    if (installed := registry().get(name)) is not None or "." not in name:
+        return installed
+    async with transaction(scope) as connection:
+        return await of_call(connection, name)

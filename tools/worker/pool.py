@@ -37,9 +37,9 @@ class _Job:
     end: Callable[[tuple[int, None, float]], None]
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The same for a message that was sent again."""
-        return self.name, *self.arguments
+    def key(self) -> tuple[object, ...]:
+        """The same for a message that was sent again; a call's may be another task then."""
+        return self.lane if self.lane in (Lane.LOCAL, Lane.REMOTE) else self.name, *self.arguments
 
 
 class TaskPool(BasePool):
@@ -51,7 +51,7 @@ class TaskPool(BasePool):
     def on_start(self) -> None:
         """Start the event loop."""
         self._slots: dict[Lane, Slots[_Job]] = {lane: Slots(SLOTS.get(lane, self.limit)) for lane in Lane}
-        self._waiting: set[tuple[str, ...]] = set()
+        self._waiting: set[tuple[object, ...]] = set()
         self._loop = background.loop()
 
     def on_apply(

@@ -1,0 +1,16 @@
+-- Take a queued call, and begin it: it is running from then on, under the next fence and a lease of so many seconds.
+-- Takes tenant and member, whom the transaction is restricted to, unless its caller has restricted it. Returns the call's
+-- row, or none when it is not queued (any more). Called by workers (app); committed before the first byte of an effect
+-- leaves. Locks the row.
+CREATE OR REPLACE FUNCTION claim_tool_call(tenant uuid, member uuid, call uuid, seconds double precision)
+    RETURNS SETOF tool_calls LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    IF coalesce(current_setting('toolgate.tenant', true), '') = '' THEN
+        PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
+    END IF;
+    RETURN QUERY UPDATE tool_calls c SET status = 'running', fence = c.fence + 1, attempt = c.attempt + 1,
+        lease_until = now() + make_interval(secs => seconds), started_at = coalesce(c.started_at, clock_timestamp())
+    WHERE c.id = call AND c.status = 'queued' RETURNING c.*;
+END $$;
+REVOKE EXECUTE ON FUNCTION claim_tool_call FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION claim_tool_call TO toolgate_app;
