@@ -170,6 +170,12 @@ class House:
             ORDER BY c.turn, c.position"""
         return self.rows(query, key)
 
+    def notes_under_way(self) -> int:
+        """How many calls of slow_note have saved their note in a transaction that goes on."""
+        query = """SELECT count(*) AS n FROM pg_stat_activity
+            WHERE state = 'idle in transaction' AND query LIKE '%%INSERT INTO notes%%'"""
+        return int(self.rows(query)[0]["n"])
+
     def end_of(self, key: str) -> dict[str, Any]:
         """That run's row once it is over."""
         query = "SELECT * FROM runs WHERE idempotency_key = %s AND finished_at IS NOT NULL"

@@ -46,8 +46,7 @@ MACHINES: dict[str, dict[str | None, set[str]]] = {
         None: {"proposed", "awaiting_approval", "queued", "error"},
         "proposed": {"queued", "error"},
         "awaiting_approval": {"queued", "error"},
-        "queued": {"claimed", "error"},
-        "claimed": {"running", "success", "error", "queued"},
+        "queued": {"running", "success", "error", "queued"},
         "running": {"success", "error", "queued"},
     },
     "runs": {

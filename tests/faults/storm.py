@@ -12,7 +12,7 @@ from tests.faults.remote import Remote
 # The longest that a remote of the load takes to answer.
 REMOTE_SECONDS = 0.2
 FINAL = [*FINAL_CALL, *FINAL_RUN, "requires_action", "awaiting_approval"]
-_UNDER_WAY = "SELECT count(*) AS n FROM tool_calls WHERE status IN ('claimed', 'running')"
+_UNDER_WAY = "SELECT count(*) AS n FROM tool_calls WHERE status = 'running'"
 # What was open at a moment: how much of it still is, and when the last of the rest came to its end.
 # What waits for a human is recovered too, as soon as it waits again.
 _OPEN_AT = """

@@ -87,13 +87,14 @@ class Taken:
         """Kill a process while every call is under way, and its effect where it has one, and start it again."""
         running = """
             SELECT c.status, c.input ->> 'url' AS url FROM tool_calls c JOIN runs r ON r.id = c.run_id
-            WHERE r.idempotency_key = ANY(%s) AND c.status IN ('claimed', 'running')"""
+            WHERE r.idempotency_key = ANY(%s) AND c.status = 'running'"""
         keys = [client.key for client, _, _ in self.clients]
 
         def under_way() -> bool:
             found = self.house.rows(running, keys)
             urls = [call["url"] for call in found if call["status"] == "running" and call["url"]]
-            return len(found) == len(keys) and all(self.remote.effects[urlsplit(url).path] for url in urls)
+            begun = len(found) + self.house.notes_under_way()
+            return begun == len(keys) and all(self.remote.effects[urlsplit(url).path] for url in urls)
 
         self.house.wait_for(under_way)
         self.house.restart(name)

@@ -62,11 +62,11 @@ MUTATIONS = (
         "a worker runs calls within whatever tenant the row says",
         ("tests/tenants/test_walls.py::test_a_call_is_not_run_for_a_message_that_names_another_tenant",),
         "tools/invocation/execution.py",
-        "    scope = TenantScope(tenant_id, user_id)\n",
+        "    execution = _Execution(TenantScope(tenant_id, user_id), call_id)\n",
         "    from tenants.scope.transactions import fetch\n\n"
         '    query = "SELECT tenant_id, user_id FROM tool_calls WHERE id = %s"\n'
         '    [row] = await fetch(query, [call_id], login="system")\n'
-        "    scope = TenantScope(**row)\n",
+        "    execution = _Execution(TenantScope(**row), call_id)\n",
     ),
     Mutation(
         "a tool's cache is everybody's",
@@ -311,25 +311,25 @@ MUTATIONS = (
     ),
     # --- once and in the record -------------------------------------------------------------------------------------
     Mutation(
-        "start does not compare the fence",
+        "a claimed call is locked under any fence",
         RECORDER,
-        "audit/calls/recorder.py",
-        "WHERE id = %s AND status = 'claimed' AND fence = %s RETURNING started_at",
-        "WHERE id = %s AND status = 'claimed' AND fence >= %s RETURNING started_at",
+        "audit/calls/sql/lock_tool_call.sql",
+        "AND c.fence = held END",
+        "END",
     ),
     Mutation(
         "settle does not compare the fence",
         RECORDER,
-        "audit/calls/recorder.py",
-        "WHERE id = %(id)s AND status = ANY(%(from)s) AND fence = %(fence)s",
-        "WHERE id = %(id)s AND status = ANY(%(from)s)",
+        "audit/calls/sql/settle_tool_call.sql",
+        "WHERE c.id = call AND c.status = ANY(sources) AND c.fence = was;",
+        "WHERE c.id = call AND c.status = ANY(sources);",
     ),
     Mutation(
         "requeue does not compare the fence",
         RECORDER,
-        "audit/calls/recorder.py",
-        "WHERE id = %s AND status IN ('claimed', 'running') AND fence = %s RETURNING id",
-        "WHERE id = %s AND status IN ('claimed', 'running') AND fence >= %s RETURNING id",
+        "audit/calls/sql/requeue_tool_call.sql",
+        "WHERE c.id = call AND c.status = ANY(sources) AND c.fence = was;",
+        "WHERE c.id = call AND c.status = ANY(sources);",
     ),
     Mutation(
         "resume does not compare the status",
@@ -351,8 +351,8 @@ MUTATIONS = (
         "refuse ends calls that do not wait",
         RECORDER,
         "audit/calls/recorder.py",
-        "outcome, [Status.AWAITING_APPROVAL])",
-        "outcome, [Status.AWAITING_APPROVAL, Status.QUEUED])",
+        '["awaiting_approval"], call.fence)',
+        '["awaiting_approval", "queued"], call.fence)',
     ),
     Mutation(
         "a run's turn is committed under an old fence",
@@ -375,9 +375,9 @@ MUTATIONS = (
         "an effect leaves before running is committed",
         ("tests/faults/test_kills.py::test_a_worker_lost_after_an_effect_may_have_begun_is_never_retried",),
         "tools/invocation/execution.py",
-        "            if tool is not None and not tool.transactional:\n"
-        "                call = await recorder.start(connection, call)\n",
-        "",
+        "    call = await recorder.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)\n",
+        "    async with recorder.locked(scope, execution.call_id, None, settings.RUN_LEASE_SECONDS) as found:\n"
+        "        call = found and found.call\n",
     ),
     Mutation("final calls may be rewritten", RECORDER, sql="DROP TRIGGER guard ON tool_calls"),
     Mutation("ledger entries may be deleted", RECORDER, sql="DROP TRIGGER append_only ON ledger_entries"),

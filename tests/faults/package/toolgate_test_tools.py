@@ -1,6 +1,8 @@
 """Tools that last long enough to be interrupted, as another package would bring them."""
 
 import asyncio
+import os
+import signal
 from typing import Any
 
 from tools.errors import ToolExecutionError, ToolTimeout
@@ -60,6 +62,8 @@ class SlowNote(Tool):
             "title": {"type": "string"},
             "seconds": {"type": "number"},
             "fails": {"enum": ["at once", "late"]},
+            "kills": {"type": "boolean"},
+            "asks": {"type": "number"},
         },
         "required": ["title"],
         "additionalProperties": False,
@@ -71,6 +75,10 @@ class SlowNote(Tool):
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         note = await held(ctx.notes, "notes").save(title=params["title"], content="slow", tags=[])
+        if params.get("kills"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "asks" in params:
+            await held(ctx.notes, "notes")._connection.execute("SELECT pg_sleep(%s)", [params["asks"]])
         await asyncio.sleep(params.get("seconds", 0))
         if params.get("fails") == "at once":
             raise ToolExecutionError("The note was refused.")
