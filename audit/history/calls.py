@@ -86,8 +86,8 @@ def page(
     calls = ToolCall.objects.all() if calls is None else calls
     if _is_searched_for(filters):
         ids = found(principal, filters, limit=limit, before=before, after=after)
-        rows = (visible(principal, calls) if principal else calls).filter(id__in=ids)
-        whole = {row.id if isinstance(row, ToolCall) else row[0]: row for row in rows}
+        matching = (visible(principal, calls) if principal else calls).filter(id__in=ids)
+        whole = {row.id if isinstance(row, ToolCall) else row[0]: row for row in matching}
         return [whole[each] for each in ids if each in whole]
     listed = narrowed(visible(principal, calls) if principal else calls, filters)
     if after is not None:
