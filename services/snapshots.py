@@ -6,9 +6,9 @@ in both, another hash         pending: closed until an owner accepts this hash
 a row, not in the offer       closed, its hash empty; dropped when it was never enabled
 """
 
-import json
 from typing import Any
 
+import orjson
 from django.db.models.functions import Now
 
 from services.errors import InvalidService
@@ -27,8 +27,8 @@ def read(kind: str, slug: str, document: Any, operations: list[str]) -> Offer:
 def parsed(text: str, field: str) -> Any:
     """The JSON in a document that was fetched; raises InvalidService."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return orjson.loads(text)
+    except ValueError:
         raise InvalidService(
             "The address answered something that is not JSON. (YAML has to be made JSON first.)", field
         ) from None

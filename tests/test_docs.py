@@ -119,7 +119,8 @@ def _resolves(name: str) -> bool:
 
 @BY_NAME
 def test_every_module_and_function_exists(page: Path) -> None:
-    named = {code for code in _CODE.findall(_prose(page)) if _NAME.fullmatch(code) and not code.endswith(_FILES)}
+    files = (*_FILES, ".json")
+    named = {code for code in _CODE.findall(_prose(page)) if _NAME.fullmatch(code) and not code.endswith(files)}
     assert sorted(name for name in named if not _resolves(name)) == []
 
 

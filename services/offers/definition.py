@@ -1,6 +1,7 @@
 """The definition of one tool of a service: what the service says, checked, and what a model is shown of it."""
 
 import re
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from tools.interface import Tool
 from tools.schemas.schema import MAX_SCHEMA_BYTES, InvalidToolDeclaration, declare
 
 MAX_TOOLS = 1000
+# Common schemas take a fifth of a millisecond each, and the worst one a second.
+MOST_SECONDS = 5.0
 MAX_SLUG = 32
 # What every provider takes as a tool's name; the dot between slug and name becomes two characters towards them.
 MAX_ALIAS = 64
@@ -23,6 +26,20 @@ _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 # Dialects whose common keywords mean the same: what differs is refused by its keyword.
 _DIALECT = re.compile(r"https?://json-schema\.org/(draft/2020-12|draft/2019-09|draft-0[4-7])/schema#?")
+
+
+class Effort:
+    """The processor's time that reading one offer may take, all its tools together."""
+
+    def __init__(self, seconds: float = MOST_SECONDS) -> None:
+        self._end = time.thread_time() + seconds
+
+    def check(self, at: str) -> None:
+        """Raise InvalidService when it is used up."""
+        if time.thread_time() > self._end:
+            raise InvalidService(
+                f"{at} and the tools before it take too long to check. Add fewer, or simpler ones.", at
+            )
 
 
 @dataclass(frozen=True, slots=True)

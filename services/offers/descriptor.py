@@ -6,7 +6,7 @@ from typing import Any
 
 from services.errors import InvalidService
 from services.offers import definition, placing
-from services.offers.definition import Definition
+from services.offers.definition import Definition, Effort
 
 MAX_FEEDS = 10
 MAX_ENDPOINTS = 500
@@ -41,9 +41,10 @@ def read(slug: str, given: Any, at: str = "descriptor") -> Offer:
     tools = _list(given, "tools", at, definition.MAX_TOOLS)
     if tools and version == 1:
         raise InvalidService(f'{at}.tools needs "version": 2.', f"{at}.version")
+    effort = Effort()
     return Offer(
         description=definition.check_words(given.get("description"), f"{at}.description", definition.MAX_DESCRIPTION),
-        tools=[_tool(slug, each, f"{at}.tools[{number}]") for number, each in enumerate(tools)],
+        tools=[_tool(slug, each, f"{at}.tools[{number}]", effort) for number, each in enumerate(tools)],
         feeds=_feeds(_list(given, "feeds", at, MAX_FEEDS), f"{at}.feeds"),
         skill=definition.check_words(given.get("skill"), f"{at}.skill", MAX_SKILL),
         endpoints=_endpoints(_list(given, "endpoints", at, MAX_ENDPOINTS), f"{at}.endpoints"),
@@ -64,7 +65,8 @@ def _list(given: dict[str, Any], name: str, at: str, most: int) -> list[Any]:
     return found
 
 
-def _tool(slug: str, given: Any, at: str) -> Definition:
+def _tool(slug: str, given: Any, at: str, effort: Effort) -> Definition:
+    effort.check(at)
     if not isinstance(given, dict):
         raise InvalidService(f"{at} must be an object.", at)
     for name in given:

@@ -214,3 +214,21 @@ def test_reading_changes_nothing_of_what_was_given() -> None:
     given = copy.deepcopy(TRADING)
     descriptor.read("desk", given)
     assert given == TRADING
+
+
+@pytest.mark.parametrize(
+    "given", [{"type": "string"}, {"pattern": "^[a-z./]*$", "minLength": 0}, {"minLength": 3}, True]
+)
+def test_a_part_of_an_address_has_a_schema_that_cannot_climb(given: Any) -> None:
+    schema = {"type": "object", "properties": {"id": given}}
+    [found] = offered(tool(inputSchema=schema, http={"method": "GET", "path": "/items/{id}"})).tools
+    for climbs in ("", ".", "..", "a/..", "../a", "a/../b", "/..", "..\\a", "a\\.."):
+        assert check(found.parameters, {"id": climbs}) is not None, climbs
+    for stays in ("abc", "a/b/c", "...", "a..b", "..a/b..", ".hidden"):
+        assert check(found.parameters, {"id": stays}) is None, stays
+
+
+def test_an_offer_that_takes_too_long_to_check_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(definition.Effort.__init__, "__defaults__", (-1.0,))
+    field, words = refused(tool())
+    assert (field, "take too long to check" in words) == ("descriptor.tools[0]", True)

@@ -113,7 +113,7 @@ def test_a_model_calls_a_service_s_tool_in_a_chat(stack: Stack, tenant: Cast, ap
     answer = stack.chat(tenant.alice, 'call: desk.get_order {"order_id": "o-1"}').json()
     [called] = answer["tool_calls"]
     assert (called["tool"], called["status"], called["output"]) == ("desk.get_order", "success", {"status": "filled"})
-    assert [asked.path for asked in api.asked] == ["/api/v1/orders/o-1"]
+    assert [asked.path for asked in api.of(ORDER)] == ["/api/v1/orders/o-1"]
 
 
 def test_a_held_call_runs_once_it_is_approved(stack: Stack, tenant: Cast, api: Api, url: str) -> None:

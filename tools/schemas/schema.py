@@ -19,6 +19,7 @@ from jsonschema import Draft202012Validator, ValidationError, exceptions, valida
 from audit.canonical import NotCanonical, canonical
 from tools.schemas import linear, normal, patterns
 from tools.schemas.formats import FORMATS
+from tools.schemas.plain import is_plain
 from tools.schemas.undecidable import Undecidable
 from tools.schemas.violations import Violation, unchecked, violation
 
@@ -154,7 +155,8 @@ def _refuse_unsound(schema: dict[str, Any]) -> None:
 
 def _check_schema(schema: Any) -> None:
     try:
-        Draft202012Validator.check_schema(schema)
+        if not is_plain(schema):
+            Draft202012Validator.check_schema(schema)
     except exceptions.SchemaError as error:
         at = "/".join(str(part) for part in error.absolute_path) or "its top"
         raise InvalidToolDeclaration(f"the schema is not valid at {at}: {error.message[:200]}") from None

@@ -6,6 +6,7 @@ from typing import Any
 
 from services.errors import InvalidService
 from services.offers import definition
+from services.offers.definition import Effort
 from services.offers.descriptor import Offer
 from services.offers.openapi import operation
 from services.offers.openapi.operation import Operation
@@ -35,7 +36,8 @@ def read(slug: str, document: Any, chosen: list[str]) -> Offer:
     for each in _operations(document):
         for name in {each.id, each.title} - {""}:
             by_name.setdefault(name, []).append(each)
-    tools = [operation.tool(slug, document, _one(by_name, name, document)) for name in chosen]
+    effort = Effort()
+    tools = [operation.tool(slug, document, _one(by_name, name, document), effort) for name in chosen]
     info = document.get("info")
     described = info.get("title") if isinstance(info, dict) else None
     words = described if isinstance(described, str) else None

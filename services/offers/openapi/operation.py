@@ -6,7 +6,7 @@ from typing import Any
 
 from services.errors import InvalidService
 from services.offers import definition, placing, references, text
-from services.offers.definition import Definition
+from services.offers.definition import Definition, Effort
 from services.offers.headers import REFUSED_HEADERS
 from services.offers.placing import Http
 from tools.schemas.schema import MAX_SCHEMA_BYTES
@@ -47,9 +47,10 @@ class Operation:
         return f"openapi {self.id or self.title}"[:200]
 
 
-def tool(slug: str, document: dict[str, Any], operation: Operation) -> Definition:
+def tool(slug: str, document: dict[str, Any], operation: Operation, effort: Effort) -> Definition:
     """The operation as a tool; raises InvalidService."""
     at = operation.at
+    effort.check(at)
     schema, http = _inputs(document, operation)
     placing.check_path(http.path, f"{at}: its path")
     placing.check_placeholders(http, at, schema)
