@@ -553,9 +553,9 @@ MUTATIONS = (
     ),
     # --- services ---------------------------------------------------------------------------------------------------
     Mutation(
-        "the policy of service_tools lets everything through",
+        "the policies of services let everything through",
         ("tests/services/test_http_tools.py",),
-        sql=_open_policy("service_tools"),
+        sql=f"{_open_policy('services')}; {_open_policy('service_tools')}",
     ),
     Mutation(
         "a service's tool that changed can be called at once",
