@@ -10,6 +10,7 @@ from services.offers import definition, descriptor
 from services.offers.definition import changes
 from tests.services.api import TRADING
 from tools.registry import registry
+from tools.schemas.schema import check
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 
