@@ -7,6 +7,7 @@ from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")
 import django
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 django.setup()
@@ -71,6 +72,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         if message["type"] == "lifespan.startup":
             health.warn()
             gc_tuning.settle()
+            if not settings.DEVELOPMENT:
+                mcp.prepare()
             await send({"type": "lifespan.startup.complete"})
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.

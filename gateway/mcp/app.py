@@ -54,6 +54,11 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     await asgi.serve(form, scope, receive, send, handler)
 
 
+def prepare() -> None:
+    """Begin to make what the process has for `/mcp`, so that its first client does not wait for that."""
+    process().prepare()
+
+
 async def close() -> None:
     """End what the process has for `/mcp`; calls go on without their clients."""
     await process().close()
@@ -76,7 +81,7 @@ async def _metadata(request: Request) -> None:
 async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
     if scope["method"] != "POST":
         raise NotPosted(scope["method"])
-    _check_sender(request.headers, scope)
+    _check_sender(request.headers)
     principal = await _authenticated(request.headers)
     body = await request.body(settings.TOOLGATE_MAX_BODY_BYTES, TooLarge)
     message = messages.read(body)
@@ -102,7 +107,7 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
         raise Leaving from None
 
 
-def _check_sender(headers: Headers, scope: Scope) -> None:
+def _check_sender(headers: Headers) -> None:
     """Refuse what a page made a browser send here, under whatever name its author gave to this machine.
 
     Raises WrongHost, WrongOrigin.
@@ -111,7 +116,8 @@ def _check_sender(headers: Headers, scope: Scope) -> None:
     domain, _ = split_domain_port(host)
     if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
         raise WrongHost
-    if origin and origin not in settings.CORS_ALLOWED_ORIGINS and origin != f"{scope['scheme']}://{host}":
+    ours = (*settings.CORS_ALLOWED_ORIGINS, f"http://{host}", f"https://{host}")
+    if origin and origin not in ours:
         raise WrongOrigin
 
 

@@ -1,4 +1,4 @@
-"""What one web process has for `/mcp`: the SDK's session manager, made at the first request.
+"""What a web process has for `/mcp`: the SDK's session manager, made at the first request, in production at the start.
 
 The SDK's import takes a second of a processor. It runs in a thread, so that other requests are answered meanwhile.
 """
@@ -22,10 +22,14 @@ class Process:
 
     async def manager(self) -> Any:
         """The `StreamableHTTPSessionManager`, running."""
+        return await asyncio.shield(self.prepare())
+
+    def prepare(self) -> "asyncio.Future[Any]":
+        """Begin to make it, without waiting for it."""
         if self._ready is None:
             self._ready = asyncio.get_running_loop().create_future()
             self._running = asyncio.create_task(self._run(self._ready))
-        return await asyncio.shield(self._ready)
+        return self._ready
 
     async def _run(self, ready: "asyncio.Future[Any]") -> None:
         """Enter and leave the manager in one task, as its task group asks for."""

@@ -19,8 +19,11 @@ from mcp_types import (
     ServerTasksCapability,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
+from gateway.http.errors import refusal_of
 from gateway.mcp import calls, offers, tasks, tools
+from gateway.mcp.errors import body
 
 # For how long a client may show a list without asking again. A right that went is refused at the call.
 TTL_MS = 60_000
@@ -85,13 +88,25 @@ def make_server() -> ToolgateServer:
         on_list_resource_templates=offers.list_resource_templates,  # type: ignore[arg-type]
         on_read_resource=offers.read_resource,
     )
-    server.middleware.append(_tasks_by_era)
+    server.middleware += [refusing, _tasks_by_era]
     server.add_request_handler("tasks/get", GetTaskRequestParams, tasks.get)
     server.add_request_handler("tasks/cancel", CancelTaskRequestParams, tasks.cancel)
     server.add_request_handler("tasks/update", GetTaskRequestParams, tasks.update)
     server.add_request_handler("tasks/result", GetTaskRequestParams, tasks.result)
     server.add_request_handler("tasks/list", PaginatedRequestParams, tasks.list_2025)
     return server
+
+
+async def refusing(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Answer what ends a request as every API does, with its words and code and none of its details."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        refused = refusal_of(error)
+        content = body(refused.status, refused.code, refused.detail)["error"]
+        raise MCPError(content["code"], content["message"], content["data"]) from None
 
 
 async def _tasks_by_era(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

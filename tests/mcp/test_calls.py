@@ -15,7 +15,7 @@ from tests.approvals.api import decide
 from tests.database import rows
 from tests.mcp.raw import MODERN, OLD, Mcp, messages
 from tests.people import Cast
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from tests.stack import Stack
@@ -45,9 +45,9 @@ def text(result: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy", "2026-07-28"])
 async def test_the_official_client_lists_and_calls_in_both_eras(stack: "Stack", tenant: Cast, mode: Any) -> None:
-    async with httpx2.AsyncClient(headers=tenant.alice.headers) as http:
+    async with httpx2.AsyncClient(headers=tenant.alice.headers, timeout=PATIENCE_SECONDS) as http:
         transport = streamable_http_client(f"{stack.url}/mcp", http_client=http)
-        async with Client(transport, mode=mode, read_timeout_seconds=90) as client:
+        async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE_SECONDS) as client:
             assert client.protocol_version == (OLD if mode == "legacy" else MODERN)
             listed = await client.list_tools()
             assert [tool.name for tool in listed.tools][:2] == ["add_task", "list_tasks"]

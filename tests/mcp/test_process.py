@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
+import psycopg
 import pytest
 
+from gateway.runs.errors import InvalidRequest
 from tests.stack import ROOT
 
 NOT_YET = "assert not {'mcp', 'mcp_types', 'starlette'} & set(sys.modules), sorted(sys.modules)"
@@ -16,3 +19,27 @@ def test_a_process_that_serves_no_mcp_imports_none_of_it(module: str) -> None:
     code = f"import sys, {module}; import django; django.setup(); {NOT_YET}"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("error", "number", "code"),
+    [
+        (psycopg.OperationalError("secret address"), -32603, "unavailable"),
+        (RuntimeError("secret"), -32603, "internal_error"),
+        (InvalidRequest("No."), -32600, "invalid_request"),
+    ],
+)
+async def test_what_ends_a_request_is_told_with_its_code_and_no_detail(
+    error: Exception, number: int, code: str
+) -> None:
+    from mcp.shared.exceptions import MCPError
+
+    from gateway.mcp import server
+
+    async def fails(context: Any) -> None:
+        raise error
+
+    with pytest.raises(MCPError) as refused:
+        await server.refusing(None, fails)  # type: ignore[arg-type]
+    assert (refused.value.code, refused.value.data) == (number, {"code": code})
+    assert "secret" not in refused.value.message
