@@ -1,11 +1,16 @@
 """Calls as tasks, as the extension of 2026-07-28 and the core of 2025-11-25 have them."""
 
+import json
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.approvals.api import decide, request_row
+from tests.audit.logs import seal_now
+from tests.audit.outsiders import checked
+from tests.audit.test_receipts import vkey
 from tests.database import rows
 from tests.mcp.raw import OLD, Mcp, answer
 from tests.mcp.test_calls import MAIL, META, NOTE, ended, recorded
@@ -79,6 +84,17 @@ def test_a_cancelled_task_ends_its_call_and_its_approval(stack: "Stack", tenant:
     assert (call["error_code"], call["started_at"]) == ("cancelled", None)
     entries = rows("SELECT kind FROM ledger_entries WHERE call_id = %(id)s ORDER BY seq", id=call["id"])
     assert [entry["kind"] for entry in entries] == ["proposed", "settled"]
+
+
+def test_the_receipt_of_a_cancelled_call_is_proven(stack: "Stack", tenant: Cast, tmp_path: Path) -> None:
+    alice = Mcp(stack.url, tenant.alice, tasks=True)
+    task_id = alice.call("send_email", MAIL)["taskId"]
+    alice.result("tasks/cancel", {"taskId": task_id})
+    seal_now()
+    receipt = stack.get(tenant.alice, f"/api/v1/tool-calls/{task_id}/receipt/").json()
+    assert (receipt["origin"], receipt["status"]) == ("mcp", "error")
+    code, said = checked(tmp_path, json.dumps(receipt), vkey())
+    assert code == 0, said
 
 
 def test_a_task_of_somebody_else_is_no_task(stack: "Stack", tenant: Cast, other_tenant: Cast) -> None:
