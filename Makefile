@@ -24,6 +24,8 @@ help:
 up: venv
 	@exec $(PY) manage.py up --parent $$PPID
 
+# Tests start many processes: none of them compiles the modules again.
+test: export PYTHONDONTWRITEBYTECODE =
 test: venv-dev
 	@exec $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 

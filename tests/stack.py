@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,7 @@ from typing import Any, Self
 import httpx
 
 from gateway.embedded.commands import WEB
+from tests import processes
 
 ROOT = Path(__file__).resolve().parent.parent
 # Only there to end what would wait for ever; below the time that pytest gives a test.
@@ -49,10 +51,12 @@ _brokers = itertools.cycle(range(8, 16))
 class Stack:
     """`with Stack() as stack: httpx.post(stack.url + "/api/v1/chat", …)`; `environment` is added to the processes'.
 
-    A stack of other settings has a broker of its own: a worker without its providers would fail its runs.
+    A stack of other settings has a broker of its own: a worker without its providers would fail its runs. `popen` is
+    what starts its processes: subprocess.Popen where /proc is looked at.
     """
 
-    def __init__(self, **environment: str):
+    def __init__(self, popen: Callable[..., "subprocess.Popen[bytes]"] = processes.Popen, **environment: str):
+        self._popen = popen
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         if environment and "REDIS_URL" not in environment:
@@ -98,7 +102,7 @@ class Stack:
         whole = os.environ | self.environment | {"TOOLGATE_PROCESS": kind, "PORT": str(port)} | environment
         whole.pop("DATABASE_OWNER_URL", None)
         with (self.logs / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
+            self.processes[name] = self._popen(
                 command, cwd=ROOT, env=whole, stdout=log, stderr=log, start_new_session=True
             )
 

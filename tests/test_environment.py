@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests import processes
+
 ROOT = Path(__file__).resolve().parent.parent
 LOOK = """
 import json, sys
@@ -24,7 +26,7 @@ print(json.dumps({name: getattr(settings, name) for name in sys.argv[1:]}, defau
 def _process(names: tuple[str, ...], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     known = {name: value for name, value in os.environ.items() if not name.startswith("EMAIL_")}
     command = [sys.executable, "-c", LOOK, *names]
-    return subprocess.run(command, cwd=ROOT, env=known | environment, capture_output=True, text=True, check=False)
+    return processes.run(command, cwd=ROOT, env=known | environment, capture_output=True, text=True)
 
 
 def read(*names: str, **environment: str) -> list[Any]:

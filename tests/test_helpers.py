@@ -1,14 +1,19 @@
 """What the tests lean on does what they take for granted."""
 
+import os
+import signal
 import smtplib
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
 
-from tests import waiting
+from tests import processes, waiting
 from tests.smtp import MailServer
 from tests.stack import free_port
 
@@ -60,3 +65,56 @@ def test_waiting_ends_with_what_was_found_or_with_words(monkeypatch: pytest.Monk
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.0)
     with pytest.raises(TimeoutError, match=r"nothing after 0 s; the log"):
         waiting.until(lambda: False, lambda: "the log")
+
+
+LOOK = """
+import os, sys
+print(sys.argv, os.getcwd(), os.getppid(), os.environ.get("WHO"), os.environ.get("HOME"), os.getsid(0) == os.getpid())
+print(input())
+print("django.core.management" in sys.modules, [each for each in sys.modules if each.startswith("gateway")])
+sys.exit(sys.stdin.read() or 3)
+"""
+
+
+def test_a_forked_process_is_what_a_started_one_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", LOOK, "a", "b c"]
+    options = {
+        "cwd": tmp_path,
+        "env": {name: os.environ[name] for name in os.environ if name.startswith("PYTHON")} | {"WHO": "é"},
+        "start_new_session": True,
+        "capture_output": True,
+        "text": True,
+    }
+    for said in ("first\n", "first\nrest"):
+        started = subprocess.run(command, input=said, check=False, **options)  # type: ignore[call-overload]
+        forked = processes.run(command, input=said, **options)
+        shown = f"['-c', 'a', 'b c'] {tmp_path} {os.getpid()} é None True\nfirst\n"
+        assert started.stdout == shown + "False []\n"
+        assert forked.stdout == shown + "True []\n"
+        assert (started.returncode, started.stderr) == (forked.returncode, forked.stderr)
+
+
+@pytest.mark.parametrize("what", [["-m", "uuid_of_nothing"], ["-c", "1 / 0"], ["-c", "import sys; sys.exit('no')"]])
+def test_a_forked_process_fails_as_a_started_one(what: list[str]) -> None:
+    forked = processes.run([sys.executable, *what], capture_output=True, text=True)
+    started = subprocess.run([sys.executable, *what], capture_output=True, text=True, check=False)
+    assert bool(forked.returncode) is bool(started.returncode) is True
+    assert forked.stderr.splitlines()[-1].rpartition(": ")[2] == started.stderr.splitlines()[-1].rpartition(": ")[2]
+
+
+def test_a_forked_process_is_a_child_that_signals_end() -> None:
+    command = [sys.executable, "-c", "import signal; print('ready', flush=True); signal.pause()"]
+    for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
+        with processes.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as one:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+            assert one.poll() is None
+            os.killpg(one.pid, how)
+            assert one.wait(waiting.PATIENCE_SECONDS) == -how
+
+
+def test_what_only_the_interpreter_heeds_starts_it() -> None:
+    look = "import sys; print('django' in sys.modules)"
+    for command, environment in ((["-I", "-c", look], {}), (["-c", look], {"PYTHONHASHSEED": "0"})):
+        told = processes.run([sys.executable, *command], env=os.environ | environment, stdout=subprocess.PIPE)
+        assert told.stdout == b"False\n"

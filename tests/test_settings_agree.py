@@ -3,13 +3,14 @@
 import json
 import os
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from tests import processes
 
 ROOT = Path(__file__).resolve().parent.parent
 # What the settings ask for, and what the tools that come with Toolgate declare.
@@ -38,7 +39,7 @@ SECRET = re.compile(r"(_KEY|_KEYS|_PASSWORD)$")
 @cache
 def asked() -> frozenset[str]:
     """The settings that the code asks for, as a process that loads them counts."""
-    done = subprocess.run([sys.executable, "-c", ASKED], cwd=ROOT, capture_output=True, check=True, env=os.environ)
+    done = processes.run([sys.executable, "-c", ASKED], cwd=ROOT, capture_output=True, check=True, env=os.environ)
     return frozenset(json.loads(done.stdout)) - INTERNAL
 
 

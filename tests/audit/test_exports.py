@@ -12,6 +12,7 @@ import pytest
 from audit.checks.snapshots import Snapshot
 from audit.evidence.exports import Export
 from audit.log.notes import Signer
+from tests import processes
 from tests.audit.outsiders import checked
 from tests.audit.whole import RunPorts, make_log
 
@@ -133,10 +134,9 @@ def test_the_commands_export_and_verify(log: RunPorts, tmp_path: Path) -> None:
 
 
 def _command(log: RunPorts, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "manage.py", "audit", *arguments],
         env=log.environment(),
         capture_output=True,
         text=True,
-        check=False,
     )

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from audit.log import keys
 from audit.log.notes import Signer
+from tests import processes
 from tests.audit import logs
 from tests.database import rows
 from tests.people import Cast, make_tenant
@@ -30,13 +31,12 @@ def people(_own_log: None) -> Cast:
 
 
 def _audit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "manage.py", "audit", *words],
         cwd=ROOT,
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        check=False,
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from audit.calls import decisions
 from audit.checks import statements
 from audit.checks.findings import Finding
+from tests import processes
 from tests.audit.mutations import remake_tiles
 from tests.audit.whole import RunPorts, make_log
 
@@ -169,10 +170,9 @@ def test_the_command_says_line_by_line_what_is_wrong(log: RunPorts, tmp_path: Pa
 
 
 def _verify(log: RunPorts, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "manage.py", "audit", "verify", *arguments],
         env=log.environment(),
         capture_output=True,
         text=True,
-        check=False,
     )

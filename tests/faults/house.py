@@ -17,6 +17,7 @@ import redis
 from celery import Celery
 
 from gateway.embedded.services.together import EmbeddedServices
+from tests import processes
 from tests.database import Owner
 from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
@@ -79,7 +80,7 @@ class House:
         self.model.close()
 
     def _manage(self, command: str) -> str:
-        done = subprocess.run(
+        done = processes.run(
             [sys.executable, "manage.py", command, *(["-v0"] if command == "migrate" else [])],
             cwd=ROOT,
             env=os.environ | self.environment,

@@ -16,6 +16,7 @@ import pytest
 from gateway.embedded.services.together import EmbeddedServices
 from gateway.operations.backup import programs
 from gateway.operations.backup.errors import BackupRefused
+from tests import processes
 from tests.faults.house import House
 from tests.stack import Stack
 
@@ -41,7 +42,7 @@ CATALOGUE = """
 
 def manage(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", *words]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
+    return processes.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True)
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:

@@ -6,6 +6,7 @@ import sys
 import uuid
 from pathlib import Path
 
+from tests import processes
 from tests.database import rows
 from tests.people import Cast
 from tests.stack import Stack
@@ -16,7 +17,7 @@ NOTE = 'call: save_note {"title": "Milk", "content": "Two litres"}'
 
 def _run(*arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "manage.py", "audit", "erase", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=os.environ, input=said, capture_output=True, text=True, check=False)
+    return processes.run(command, cwd=ROOT, env=os.environ, input=said, capture_output=True, text=True)
 
 
 def _gone(tenant: Cast) -> list[bool]:

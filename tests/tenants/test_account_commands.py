@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import check_password
 
+from tests import processes
 from tests.database import rows
 from tests.people import Cast
 
@@ -31,14 +32,13 @@ def manage(*words: str, given: str = "", **environment: str) -> subprocess.Compl
         "ALLOWED_HOSTS": "gate.example",
         **{name: settings.DATABASE_URLS[alias] for alias, name in logins.items()},
     }
-    return subprocess.run(
+    return processes.run(
         [sys.executable, "manage.py", *words],
         cwd=ROOT,
         env=os.environ | NOBODY | production | environment,
         input=given,
         capture_output=True,
         text=True,
-        check=False,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gateway.process import environment
+from tests import processes
 from tests.stack import Stack
 
 
@@ -15,12 +16,15 @@ def _environment(pid: int) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-def test_web_and_worker_never_hold_the_owners_login(stack: Stack) -> None:
+def test_web_and_worker_never_hold_the_owners_login() -> None:
     owner = os.environ["DATABASE_OWNER_URL"]
     password = unquote(urlsplit(owner).password or "")
     assert password
+    stack = Stack(popen=subprocess.Popen)
     for name in ("web", "worker"):
+        stack.start(name)
         environment = _environment(stack.processes[name].pid)
+        stack.kill(name)
         assert environment["TOOLGATE_PROCESS"] == name
         assert "DATABASE_OWNER_URL" not in environment
         assert [key for key, value in environment.items() if owner in value or password in value] == []
@@ -33,7 +37,7 @@ def test_web_knows_no_owner_even_when_one_is_given() -> None:
         "print(sorted(settings.DATABASES), sorted(settings.DATABASE_URLS))"
     )
     for process in ("web", "worker", "beat"):
-        found = subprocess.run(
+        found = processes.run(
             [sys.executable, "-c", command],
             env=os.environ | {"TOOLGATE_PROCESS": process},
             capture_output=True,

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from django.conf import settings
 from redis import Redis
 
+from tests import processes
 from tests.stack import ROOT
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -45,7 +46,7 @@ class Queue:
         command = [sys.executable, "-m", "celery", "-A", app, "worker", *quiet, *options]
         with self._log.open("ab") as log:
             self._workers.append(
-                subprocess.Popen(
+                processes.Popen(
                     command, cwd=ROOT, env=os.environ | {"REDIS_URL": self.url} | environment, stdout=log, stderr=log
                 )
             )
