@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.async_api import Page, expect
@@ -18,8 +17,9 @@ from tests.people import Cast
 from tests.stack import Stack
 
 PHONE = (390, 844)
-LOOKS = pytest.mark.parametrize(("size", "scheme"), list(product((PHONE, DESK), ("light", "dark"))))
-Look = tuple[int, int]
+SIZES = pytest.mark.parametrize("size", [PHONE, DESK])
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+Size = tuple[int, int]
 CALLS = 'call: save_note {"title": "Milk", "content": "Two litres"}\ncall: rm_rf {}'
 MAIL = 'call: send_email {"to": "team@example.com", "subject": "Lunch", "body": "At noon?"}'
 LONG = {"to": "boss@example.com", "subject": "x" * 400, "body": "Dear boss,\n" + "many words " * 3000 + "\nTHE END"}
@@ -28,9 +28,13 @@ STREAM = {"Content-Type": "text/event-stream"}
 
 
 async def looked_at(page: Page, name: str) -> dict[str, list[str]]:
-    """What is wrong with the page as it is, if anything is."""
-    found = await violations(page)
-    return {name: found} if found else {}
+    """What is wrong with the page as it is, in either scheme, if anything is."""
+    wrong: dict[str, list[str]] = {}
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme)
+        if found := await violations(page):
+            wrong[f"{name}, {scheme}"] = found
+    return wrong
 
 
 async def visited(page: Page, *paths: str) -> dict[str, list[str]]:
@@ -50,13 +54,11 @@ def test_axe_core_is_the_version_that_is_locked() -> None:
     assert text.startswith(f"/*! axe v{wanted}\n")
 
 
-@LOOKS
-async def test_nothing_is_in_the_way_on_the_chat_page(
-    visit: Visit, tenant: Cast, stack: Stack, size: Look, scheme: str
-) -> None:
+@SIZES
+async def test_nothing_is_in_the_way_on_the_chat_page(visit: Visit, tenant: Cast, stack: Stack, size: Size) -> None:
     done = (await asyncio.to_thread(stack.chat, tenant.alice, CALLS)).json()
     waiting = (await asyncio.to_thread(stack.chat, tenant.alice, MAIL)).json()
-    page = await visit("/", tenant.alice, size, scheme)
+    page = await visit("/", tenant.alice, size)
     wrong = await visited(page, *(f"/?c={each['conversation_id']}" for each in (done, waiting)), "/?q=nothing", "/")
     stream = events.created() + events.event("message.delta", "1", text=ANSWER, turn=1)
     stream += events.ended("completed", ANSWER)
@@ -73,13 +75,13 @@ async def test_nothing_is_in_the_way_on_the_chat_page(
     assert wrong == {}
 
 
-@LOOKS
+@SIZES
 async def test_nothing_is_in_the_way_on_the_historys_pages(
-    visit: Visit, tenant: Cast, stack: Stack, size: Look, scheme: str
+    visit: Visit, tenant: Cast, stack: Stack, size: Size
 ) -> None:
     done = (await asyncio.to_thread(stack.chat, tenant.alice, CALLS)).json()
     waiting = (await asyncio.to_thread(stack.chat, tenant.alice, MAIL)).json()
-    page = await visit("/history/", tenant.dana, size, scheme)
+    page = await visit("/history/", tenant.dana, size)
     await page.locator(".call-row").first.click()
     await expect(page.locator(".inside .gates").first).to_be_visible()
     wrong = await looked_at(page, "/history/")
@@ -89,9 +91,9 @@ async def test_nothing_is_in_the_way_on_the_historys_pages(
     assert wrong == {}
 
 
-@LOOKS
+@SIZES
 async def test_nothing_is_in_the_way_on_the_approvers_pages(
-    visit: Visit, tenant: Cast, other_tenant: Cast, stack: Stack, size: Look, scheme: str
+    visit: Visit, tenant: Cast, other_tenant: Cast, stack: Stack, size: Size
 ) -> None:
     long = held(tenant.alice, "send_email", input=LONG, approvals_needed=2)
     denied, late, elsewhere = held(tenant.bob), held(tenant.bob), held(other_tenant.alice)
@@ -107,7 +109,7 @@ async def test_nothing_is_in_the_way_on_the_approvers_pages(
         other_tenant.id,
         tenant.carol.scope.user_id,
     )
-    page = await visit("/approvals/", tenant.carol, size, scheme)
+    page = await visit("/approvals/", tenant.carol, size)
     await page.get_by_text("Edit arguments").first.click()
     await page.locator("[name=arguments]").first.fill('{"to": "x"}')
     await page.locator("[name=choose]").last.check()
@@ -117,24 +119,22 @@ async def test_nothing_is_in_the_way_on_the_approvers_pages(
     assert wrong == {}
 
 
-@LOOKS
-async def test_nothing_is_in_the_way_on_the_pages_of_the_rules(
-    visit: Visit, tenant: Cast, size: Look, scheme: str
-) -> None:
-    page = await visit("/", tenant.olga, size, scheme)
+@SIZES
+async def test_nothing_is_in_the_way_on_the_pages_of_the_rules(visit: Visit, tenant: Cast, size: Size) -> None:
+    page = await visit("/", tenant.olga, size)
     assert await visited(page, "/approvals/rules/", "/approvals/rules/new/") == {}
 
 
-@LOOKS
-async def test_nothing_is_in_the_way_at_the_door(visit: Visit, tenant: Cast, size: Look, scheme: str) -> None:
-    page = await visit("/accounts/login/", None, size, scheme)
+@SIZES
+async def test_nothing_is_in_the_way_at_the_door(visit: Visit, tenant: Cast, size: Size) -> None:
+    page = await visit("/accounts/login/", None, size)
     wrong = await looked_at(page, "log in")
     await page.get_by_label("Username").fill(tenant.alice.username)
     await page.get_by_label("Password").fill("wrong")
     await page.get_by_role("button", name="Log in").click()
     await expect(page.get_by_role("alert")).to_be_visible()
     wrong |= await looked_at(page, "wrong password")
-    page = await visit("/nowhere/", tenant.alice, size, scheme)
+    page = await visit("/nowhere/", tenant.alice, size)
     wrong |= await looked_at(page, "404")
     wrong |= await visited(page, "/approvals/")
     assert wrong == {}
