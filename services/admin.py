@@ -22,11 +22,13 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_url(self) -> str:
         """An address that may be reached."""
-        return self._checked("url", changes.address)
+        checked: str = self._checked("url", changes.address)
+        return checked
 
     def clean_timeout(self) -> float:
         """Within the bounds of a call."""
-        return self._checked("timeout", lambda given, at: changes.seconds(given))
+        checked: float = self._checked("timeout", lambda given, at: changes.seconds(given))
+        return checked
 
     def _checked(self, name: str, check: Any) -> Any:
         try:

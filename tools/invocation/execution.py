@@ -88,7 +88,7 @@ async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
     if call is None:
         return None
     with leases.held(call.id, call.fence):
-        tool = await lookup.of_claimed(scope, call.tool_name)
+        tool = await lookup.in_scope(scope, call.tool_name)
         if tool is not None and tool.transactional:
             return await _at_once(execution, call.fence)
         await wakeups.publish(call.wake_up_id)

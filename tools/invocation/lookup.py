@@ -30,9 +30,10 @@ async def of_call(connection: Connection, name: str) -> Tool | None:
     return registry().get(name) or (await ports.services().tool(connection, name) if "." in name else None)
 
 
-async def of_claimed(scope: TenantScope, name: str) -> Tool | None:
-    """The same for a call that no transaction is open for."""
-    if (installed := registry().get(name)) is not None or "." not in name:
-        return installed
+async def in_scope(scope: TenantScope, name: str) -> Tool | None:
+    """As `of_call`, for who has no transaction open; one of this process's costs no statement."""
+    found = registry().get(name)
+    if found is not None or "." not in name:
+        return found
     async with transaction(scope) as connection:
         return await of_call(connection, name)
