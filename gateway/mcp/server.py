@@ -1,5 +1,6 @@
 """The SDK's server with Toolgate's handlers, and the session manager that serves both eras of the protocol by it."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,8 +39,7 @@ INSTRUCTIONS = (
 )
 
 
-# What clients that hung up had wanted to be cancelled has been.
-settled = calls.settled
+_handling: set["asyncio.Future[HandlerResult]"] = set()
 
 
 class ToolgateServer(Server[dict[str, Any]]):
@@ -88,13 +88,36 @@ def make_server() -> ToolgateServer:
         on_list_resource_templates=offers.list_resource_templates,  # type: ignore[arg-type]
         on_read_resource=offers.read_resource,
     )
-    server.middleware += [refusing, _tasks_by_era]
+    server.middleware += [apart, refusing, _tasks_by_era]
     server.add_request_handler("tasks/get", GetTaskRequestParams, tasks.get)
     server.add_request_handler("tasks/cancel", CancelTaskRequestParams, tasks.cancel)
     server.add_request_handler("tasks/update", GetTaskRequestParams, tasks.update)
     server.add_request_handler("tasks/result", GetTaskRequestParams, tasks.result)
     server.add_request_handler("tasks/list", PaginatedRequestParams, tasks.list_2025)
     return server
+
+
+async def apart(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Handle a request in a task of its own, which is cancelled once when the request is.
+
+    The SDK's cancellation interrupts every wait again until its scope has been left: whoever holds a connection of the
+    database could not give it back.
+    """
+    task = asyncio.ensure_future(call_next(ctx))
+    _handling.add(task)
+    task.add_done_callback(_handling.discard)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+
+
+async def settled() -> None:
+    """Return when requests that were cancelled have ended, and so has what their clients wanted to be cancelled."""
+    if _handling:
+        await asyncio.wait(_handling)
+    await calls.settled()
 
 
 async def refusing(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:

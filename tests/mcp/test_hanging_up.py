@@ -3,6 +3,7 @@
 import signal
 import threading
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -80,6 +81,21 @@ def test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun(
     stopped.kill("worker", signal.SIGCONT)
     assert Mcp(stopped.url, tenant.alice).call("greet", {"name": "Bob"})["isError"] is False
     assert ended(queued["id"])["error_code"] == "cancelled"
+
+
+def test_clients_that_hang_up_leave_the_databases_connections_to_others(stopped: "Stack", tenant: Cast) -> None:
+    # More of them than the pool has connections, at whatever moment.
+    for revision in (MODERN, OLD):
+        asked = [Asking(Mcp(stopped.url, tenant.alice, revision), "greet", {"name": str(n)}) for n in range(30)]
+        known = len(recorded(tenant))
+        until(lambda known=known: len(recorded(tenant)) > known)
+        for each in asked:
+            until(lambda each=each: each.client._transport._pool.connections)  # type: ignore[misc]
+            with suppress(AttributeError, OSError):
+                each.hang_up()
+    assert Mcp(stopped.url, tenant.alice).result("tools/list")["tools"]
+    stopped.kill("worker", signal.SIGCONT)
+    assert Mcp(stopped.url, tenant.alice).call("greet", {"name": "Ann"})["isError"] is False
 
 
 @pytest.mark.parametrize("revision", [MODERN, OLD])
