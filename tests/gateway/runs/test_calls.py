@@ -1,10 +1,16 @@
 """A turn's calls on behalf of their run, over ports that are played: committed, sent in order, and waited for."""
 
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from gateway.runs import calls, loop
+from gateway.runs.execution import RunExecution
 from gateway.runs.rows import Run, RunEnd
-from tests.gateway.runs.ports import Model, PlayedPorts, calling, execution
+from tests.gateway.runs.ports import Model, PlayedPorts, PlayedUnitOfWork, calling, execution
 from tests.gateway.runs.rows import call_row, turn
 
 
@@ -22,6 +28,44 @@ async def test_what_changes_something_runs_after_what_came_before_it() -> None:
     await loop.drive(execution(ports, max_turns=1))
     sent = [each[1] for each in ports.done if each[0] == "sent"]
     assert sent == ["list_tasks", "save_note", "list_tasks"]
+
+
+class _Slow(PlayedPorts):
+    """Its calls run on until somebody ends them; a wake-up may come for nothing."""
+
+    looks = 0
+
+    @asynccontextmanager
+    async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator[PlayedUnitOfWork]:
+        self.looks += 1
+        assert self.looks < 20, "it looks again without having been woken"
+        async with super().step(execution, alone=alone) as step:
+            yield step
+
+    async def dispatch(self, calls: Sequence[Any]) -> None:
+        if calls:
+            self._event.set()
+
+    def finish(self, call_id: uuid.UUID) -> None:
+        self.change(call_id, status="success", output={}, output_bytes=2)
+        self._event.set()
+
+
+async def test_calls_that_run_are_looked_at_when_they_may_have_changed_and_not_before() -> None:
+    ports = _Slow(Model(calling("list_tasks", "list_tasks")))
+    driving = asyncio.create_task(loop.drive(execution(ports, max_turns=1)))
+    seen = []
+    for step in range(3):
+        # Long enough for whatever the loop does without being woken.
+        for _ in range(100):
+            await asyncio.sleep(0)
+        seen.append(ports.looks)
+        if step < 2:
+            ports.finish(list(ports.calls)[step])
+    await driving
+    # Reading the rights, committing the turn, and the wake-up for nothing; then a look for each end.
+    assert seen[:2] == [3, 4]
+    assert ports.end == RunEnd("incomplete", "", "max_turns")
 
 
 async def test_a_run_is_suspended_when_only_humans_can_move_its_calls() -> None:
