@@ -37,4 +37,4 @@ async def load(connection: Connection, user_id: uuid.UUID, agent: Mapping[str, A
         return from_row(row, agent)
     # Who is no member may nothing, until that changes.
     version = await (await connection.execute(_VERSION)).fetchone()
-    return replace(from_row(None, agent), version=version and version["rights_version"])
+    return replace(from_row(None, agent), version=version["rights_version"] if version else None)

@@ -39,7 +39,7 @@ _BEGIN = Function(
     user_message_id="uuid", agent_id="uuid", profile="jsonb", model="text", surface="text", lease="int4",
     idempotency_key="text", request_hash="bytea", content="text", title="text", request="text",
 )  # fmt: skip
-_TURN = {
+_TURN: dict[str, Any] = {
     "run_id": "uuid", "fence": "int4", "turn_id": "uuid", "attempt": "int4", "text": "text", "calls": "int4",
     "finish_reason": "text", "input_tokens": "int8", "output_tokens": "int8", "latency_ms": "int4", "more": "text",
 }  # fmt: skip
