@@ -102,6 +102,10 @@ def test_private_places_are_allowed_by_name_address_and_network() -> None:
             )
             for origin in ("*", "app.example", "https://app.example/", "https://*.example", "https://App.example")
         ),
+        (
+            {"REDIS_URL": "sentinel://a:26379"},
+            "REDIS_URL must begin with redis:// or rediss://; Sentinel and Cluster are not supported",
+        ),
         ({"PROVIDER_IDLE_SECONDS": "0"}, "PROVIDER_IDLE_SECONDS must be between 1 and 3600, not 0"),
         ({"EMAIL_USE_TLS": "maybe"}, "EMAIL_USE_TLS must be true or false, not 'maybe'"),
         (

@@ -38,7 +38,8 @@ from audit.calls.rows import ToolCall
 from audit.models import Status
 from tenants.scope import rows
 from tenants.scope.functions import Function
-from tenants.scope.transactions import Connection, TenantScope, borrowed
+from tenants.scope.transactions import Connection as Connection
+from tenants.scope.transactions import TenantScope, borrowed
 
 _ROW = rows.columns(ToolCall)
 _ENQUEUE = (

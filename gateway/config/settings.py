@@ -147,6 +147,8 @@ DATABASE_PREPARED_STATEMENTS = env.boolean("DATABASE_PREPARED_STATEMENTS", True)
 
 # --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
 REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"
+if not REDIS_URL.startswith(("redis://", "rediss://")):
+    raise env.WrongSetting("REDIS_URL must begin with redis:// or rediss://; Sentinel and Cluster are not supported")
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",

@@ -291,7 +291,7 @@ MUTATIONS = (
         "one tenant's failures open the circuit of all",
         ("tests/tools/test_circuit.py",),
         "tools/invocation/execution.py",
-        "guarded = (scope.tenant_id, tool.name)",
+        "guarded = (execution.scope.tenant_id, tool.name)",
         "guarded = (uuid.UUID(int=0), tool.name)",
     ),
     Mutation(

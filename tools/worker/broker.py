@@ -7,7 +7,7 @@ what nobody took within seconds.
 
 import logging
 import ssl
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from typing import Any
 
 from celery.app.amqp import AMQP
@@ -27,23 +27,25 @@ _VERIFIED = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
 class _Held(virtual.QoS):
     """Messages that are not acknowledged, in memory; acknowledging one costs no command."""
 
-    def restore_unacked(self) -> list[Any]:
+    def restore_unacked(self) -> list[Any]:  # type: ignore[override]
         """Give all of them back to their queues, first in turn, when the process ends. One that only lost its broker
         still has them in its pool."""
-        self._flush()
+        self._flush()  # type: ignore[attr-defined]
         # What is popped from the right comes next.
-        held = [message for _, message in reversed(self._delivered.items())]
-        self._delivered.clear()
+        delivered: OrderedDict[str, Any] = self._delivered  # type: ignore[assignment]
+        held = list(reversed(delivered.values()))
+        delivered.clear()
         if not background.is_draining():
             return []
         queues: dict[str, list[str]] = defaultdict(list)
         for message in held:
             queues[message.delivery_info["routing_key"]].append(dumps(message._raw))
+        channel: Any = self.channel
         try:
-            with self.channel.conn_or_acquire() as client:
+            with channel.conn_or_acquire() as client:
                 for queue, messages in queues.items():
                     client.rpush(queue, *messages)
-        except self.channel.connection_errors as away:
+        except channel.connection_errors as away:
             log.warning("messages left to the sweeper", extra={"messages": len(held), "why": type(away).__name__})
         return []
 
@@ -54,7 +56,7 @@ class _Channel(redis.Channel):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self.QoS = _Held
+        self.QoS = _Held  # type: ignore[assignment]
 
 
 class Transport(redis.Transport):
@@ -66,12 +68,12 @@ class Transport(redis.Transport):
 class BrokerConnection(Connection):
     """Looks for a lost broker every second, where kombu's own pauses grow to half a minute."""
 
-    def __init__(self, hostname: str | None = None, *given: Any, **options: Any):
-        if hostname is not None and hostname.startswith("rediss:"):
+    def __init__(self, hostname: Any = "localhost", *given: Any, **options: Any):
+        if str(hostname).startswith("rediss:"):
             options["ssl"] = options.get("ssl") or _VERIFIED
         super().__init__(hostname, *given, **options)
 
-    def get_transport_cls(self) -> type[virtual.Transport]:
+    def get_transport_cls(self) -> Any:
         """Ours for Redis, and kombu's for any other broker, which messages are not sent to."""
         return Transport if self.transport_cls in SCHEMES else super().get_transport_cls()
 
