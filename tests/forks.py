@@ -17,11 +17,9 @@ import threading
 import types
 from typing import Any
 
-# Ours, and what needs the settings of the process that is to be: a forked process imports them itself.
-NOT_SHARED = (
-    *("gateway", "approvals", "notifications", "tools", "audit", "tenants", "tests"),
-    *("django.contrib", "rest_framework", "drf_spectacular", "django_filters", "unfold"),
-)
+# What is not imported here but in each process: our own code, and these, which want that process's settings.
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WITH_SETTINGS = ("django.contrib", "rest_framework", "drf_spectacular", "django_filters", "unfold")
 PROCESSES = """
 import warnings; warnings.simplefilter("ignore")
 import gateway.config.asgi, gateway.server.__main__, celery.__main__, celery.bin.celery
@@ -40,14 +38,19 @@ def _modules() -> list[str]:
         try:
             exec(PROCESSES, {})
         finally:
-            os.write(writing, "\n".join(sys.modules).encode())
+            os.write(writing, "\n".join(filter(_is_shared, sys.modules)).encode())
             os._exit(0)
     os.close(writing)
     with open(reading) as found:
         names = found.read().split()
     os.waitpid(pid, 0)
-    shared = [name for name in names if not any(f"{name}.".startswith(f"{each}.") for each in NOT_SHARED)]
-    return [name for name in shared if name not in sys.modules]
+    return [name for name in names if name not in sys.modules]
+
+
+def _is_shared(name: str) -> bool:
+    file = str(getattr(sys.modules[name], "__file__", None) or "")
+    ours = file.startswith(f"{ROOT}{os.sep}") and not file.startswith(f"{sys.prefix}{os.sep}")
+    return not ours and not any(f"{name}.".startswith(f"{each}.") for each in WITH_SETTINGS)
 
 
 def _preload() -> None:

@@ -20,14 +20,12 @@ def test_web_and_worker_never_hold_the_owners_login() -> None:
     owner = os.environ["DATABASE_OWNER_URL"]
     password = unquote(urlsplit(owner).password or "")
     assert password
-    stack = Stack(popen=subprocess.Popen)
-    for name in ("web", "worker"):
-        stack.start(name)
-        environment = _environment(stack.processes[name].pid)
-        stack.kill(name)
-        assert environment["TOOLGATE_PROCESS"] == name
-        assert "DATABASE_OWNER_URL" not in environment
-        assert [key for key, value in environment.items() if owner in value or password in value] == []
+    with Stack(popen=subprocess.Popen) as stack:
+        for name in ("web", "worker"):
+            environment = _environment(stack.processes[name].pid)
+            assert environment["TOOLGATE_PROCESS"] == name
+            assert "DATABASE_OWNER_URL" not in environment
+            assert [key for key, value in environment.items() if owner in value or password in value] == []
 
 
 def test_web_knows_no_owner_even_when_one_is_given() -> None:
