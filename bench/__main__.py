@@ -13,7 +13,7 @@ from bench.stack import Stack
 
 def main() -> int:
     """The exit code: 0 when everything was measured, whether or not the targets are met; 1 when `--compare` finds more
-    round trips or commits than the baseline has."""
+    round trips than the baseline has."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a minute or two instead of eight: one short round")
     parser.add_argument("--compare", action="store_true", help="also print the committed baseline beside this run")

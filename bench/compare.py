@@ -1,7 +1,7 @@
 """A run beside the committed baseline: `bench/baseline.json`, in figures that another machine can be held to.
 
-Round trips, commits and WAL are counted. CPU is given in yardsticks, a fixed piece of Python on the same machine in the
-same minutes, and latency as a multiple of the floors of the same run.
+Round trips, commits and WAL records are counted. CPU is given in yardsticks, a fixed piece of Python in the same
+minutes, and latency as a multiple of the floors of the same run.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from bench.targets import Report
 BASELINE = Path(__file__).resolve().parent / "baseline.json"
 OURS = ("web", "worker", "postgres", "redis")
 # What a figure may differ by without saying anything: (absolute, as a share).
-EXACT, ABOUT, CPU, LATENCY = (0.3, 0.0), (0.0, 0.1), (0.0, 0.15), (0.0, 0.3)
+EXACT, COMMITS, RECORDS, CPU, LATENCY = (0.3, 0.0), (0.5, 0.0), (0.0, 0.15), (0.0, 0.15), (0.0, 0.3)
 
 
 @dataclass(frozen=True)
 class Change:
-    """A figure then and now; less is better for all of them. `exact` figures were counted."""
+    """A figure then and now; less is better for all of them. `exact` ones are the same on every machine."""
 
     name: str
     then: float
@@ -46,7 +46,7 @@ def figures(report: Report) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, counts in report["counted"].items():
         found |= {f"{name}: round trips of {process}": trips for process, trips in counts["trips"].items()}
-        found |= {f"{name}: commits": counts["commits"], f"{name}: WAL bytes": counts["wal_bytes"]}
+        found |= {f"{name}: commits": counts["commits"], f"{name}: WAL records": counts["wal_records"]}
     for name, levels in report["scenarios"].items():
         # At 1 the idle processes' own ticks count for much.
         costs = levels["16"]["cpu_ms"]
@@ -77,8 +77,8 @@ def changes(report: Report, baseline: dict[str, Any]) -> list[Change]:
 def _change(name: str, then: float, now: float) -> Change:
     kinds: dict[str, tuple[bool, tuple[float, float]]] = {
         "round trips": (True, EXACT),
-        "commits": (True, EXACT),
-        "WAL": (False, ABOUT),
+        "commits": (False, COMMITS),
+        "WAL records": (False, RECORDS),
         "CPU": (False, CPU),
     }
     exact, slack = next((kind for word, kind in kinds.items() if word in name), (False, LATENCY))
@@ -111,5 +111,5 @@ def _said(each: Change) -> str:
 
 
 def failed(compared: list[Change]) -> bool:
-    """Whether a counted figure is worse: those depend on no machine, and on no neighbour."""
+    """Whether an exact figure is worse; in PostgreSQL's own counters its autovacuum takes part too."""
     return any(each.worse and each.exact for each in compared)

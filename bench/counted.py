@@ -25,11 +25,13 @@ DATABASES = ("DATABASE_URL", "DATABASE_SYSTEM_URL", "DATABASE_OPERATOR_URL")
 STATISTICS = """
     SELECT (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
         pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0'),
-        (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal')"""
+        (SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal'),
+        (SELECT wal_records FROM pg_stat_wal)"""
+FIGURES = ("commits", "wal_bytes", "fsyncs", "wal_records")
 
 
 def counted(stack: Stack, scenarios: tuple[Scenario, ...], times: int) -> dict[str, dict[str, Any]]:
-    """For each scenario, of one request: `trips` of web and worker, `commits`, `wal_bytes`, `fsyncs`.
+    """For each scenario, of one request: `trips` of web and worker, and FIGURES; without what happens with no request.
 
     Under "answered", `calls` are the governed calls that were made in all.
     """
@@ -48,16 +50,21 @@ def counted(stack: Stack, scenarios: tuple[Scenario, ...], times: int) -> dict[s
         answered = 0
         for scenario in scenarios:
             answered += scenario.calls * _asked(stack, scenario, WARM_UP_TIMES)
-        before = _statistics(stack)
+        first = _Reading(stack)
+        before = _Reading(stack)
+        idle = [change / (before.at - first.at) for change in before.changes(first)]
         for scenario in scenarios:
             trips = {name: proxy.trips for name, proxy in proxies.items()}
             answered += scenario.calls * _asked(stack, scenario, times)
             trips = {name: (proxy.trips - trips[name]) / times for name, proxy in proxies.items()}
-            after = _statistics(stack)
-            changes = [(new - old) / times for new, old in zip(after, before, strict=True)]
+            after = _Reading(stack)
+            seconds = after.at - before.at
+            changes = [
+                max(0.0, change - rate * seconds) / times
+                for change, rate in zip(after.changes(before), idle, strict=True)
+            ]
             before = after
-            figures = dict(zip(("commits", "wal_bytes", "fsyncs"), changes, strict=True))
-            found[scenario.name] = {"trips": trips, **figures}
+            found[scenario.name] = {"trips": trips, **dict(zip(FIGURES, changes, strict=True))}
         found["answered"] = {"calls": answered}
         stack.stop_beside()
     return found
@@ -70,12 +77,20 @@ def _asked(stack: Stack, scenario: Scenario, times: int) -> int:
     return int(result["total"])
 
 
-def _statistics(stack: Stack) -> tuple[float, ...]:
-    time.sleep(REPORTED_SECONDS)
-    with psycopg.connect(stack.services.database_owner_url) as connection:
-        found = connection.execute(STATISTICS).fetchone()
-    assert found is not None
-    return tuple(float(value) for value in found)
+class _Reading:
+    """PostgreSQL's counters, once every connection has reported."""
+
+    def __init__(self, stack: Stack) -> None:
+        time.sleep(REPORTED_SECONDS)
+        with psycopg.connect(stack.services.database_owner_url) as connection:
+            found = connection.execute(STATISTICS).fetchone()
+        assert found is not None
+        self.at = time.monotonic()
+        self._values = [float(value) for value in found]
+
+    def changes(self, earlier: "_Reading") -> list[float]:
+        """What was counted since an earlier reading."""
+        return [new - old for new, old in zip(self._values, earlier._values, strict=True)]
 
 
 def lines(counts: dict[str, dict[str, Any]], scenarios: tuple[Scenario, ...]) -> list[str]:

@@ -59,7 +59,7 @@ QUICK = Effort(
     remote=False,
     connection_requests=30,
     counted=(V1_CHAT, V1_TOOL),
-    counted_requests=50,
+    counted_requests=100,
 )
 FULL = Effort(
     3,
