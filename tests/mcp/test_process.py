@@ -1,10 +1,12 @@
 """The SDK costs a second of a processor to import: nobody pays for it who does not serve MCP."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from typing import Any
 
+import anyio
 import psycopg
 import pytest
 
@@ -43,3 +45,25 @@ async def test_what_ends_a_request_is_told_with_its_code_and_no_detail(
         await server.refusing(None, fails)  # type: ignore[arg-type]
     assert (refused.value.code, refused.value.data) == (number, {"code": code})
     assert "secret" not in refused.value.message
+
+
+async def test_what_handles_a_cancelled_request_may_wait_while_it_cleans_up() -> None:
+    from gateway.mcp import server
+
+    begun, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def handler(context: Any) -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            cleaned.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(server.apart, None, handler)
+        await begun.wait()
+        group.cancel_scope.cancel()
+    await server.settled()
+    assert cleaned.is_set()
