@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 import types
 from typing import Any
 
@@ -76,14 +77,14 @@ def serve(asked: socket.socket) -> dict[str, Any] | None:
         between = os.fork()
         if between == 0:
             # The parent of the parent takes over: the process becomes a child of the tests, not of this one.
-            ended, ending = os.pipe()
+            intermediate = os.getpid()
             pid = os.fork()
             if pid:
                 os.write(writing, str(pid).encode())
                 os._exit(0)
-            os.close(ending)
-            os.read(ended, 1)
-            for descriptor in (ended, reading, writing):
+            while os.getppid() == intermediate:
+                time.sleep(0.001)
+            for descriptor in (reading, writing):
                 os.close(descriptor)
             asked.close()
             _become(request := json.loads(message), descriptors)
