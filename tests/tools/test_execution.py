@@ -18,7 +18,7 @@ from tests.tools.test_circuit import NONE
 from tests.wire import Traffic, relay
 from tools.errors import ToolError, ToolExecutionError, ToolTimeout
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
-from tools.invocation import dispatch, execution
+from tools.invocation import dispatch, execution, lookup
 from tools.invocation.circuit import Circuits
 from tools.network import messages
 
@@ -64,7 +64,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a tool the only one of this process."""
 
     def install(tool: Tool | None) -> None:
-        for module in (execution, dispatch, sweeper):
+        for module in (execution, dispatch, lookup):
             monkeypatch.setattr(module, "registry", lambda: _Registry(tool))
         monkeypatch.setattr(execution, "circuits", Circuits())
         monkeypatch.setattr(execution, "BACK_OFF", 0.001)
