@@ -87,11 +87,11 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
 @pytest.fixture
 async def traffic(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Traffic]:
     """What this process says to PostgreSQL, over one connection that has been made ready."""
-    with relay(settings.DATABASE_URLS["default"]) as (url, traffic):
+    with relay(settings.DATABASE_URLS["default"]) as (url, applications):
         monkeypatch.setitem(settings.DATABASE_URLS, "default", url)
         monkeypatch.setattr(settings, "DATABASE_POOL_SIZE", 1)
         await transactions.close_pools()
-        yield traffic
+        yield applications[f"toolgate-{settings.TOOLGATE_PROCESS}-async"]
         await transactions.close_pools()
 
 
