@@ -24,6 +24,9 @@ FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annota
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+# Parts between slashes or backslashes, each of them empty, or neither . nor .. as a whole.
+_PART = r"([^./\\][^/\\]*|\.[^./\\][^/\\]*|\.\.[^/\\]+)?"
+SEGMENT = rf"^{_PART}([/\\]{_PART})*$"
 # Dialects whose common keywords mean the same: what differs is refused by its keyword.
 _DIALECT = re.compile(r"https?://json-schema\.org/(draft/2020-12|draft/2019-09|draft-0[4-7])/schema#?")
 
@@ -103,9 +106,10 @@ def check_schema(schema: Any, at: str) -> dict[str, Any]:
     return schema
 
 
-def shown_schema(schema: dict[str, Any], at: str, without: frozenset[str] = frozenset()) -> dict[str, Any]:
+def shown_schema(schema: dict[str, Any], at: str, *, without: frozenset[str], in_path: set[str]) -> dict[str, Any]:
     """The schema as a model is shown it: references inlined, closed, and without the properties `without`.
 
+    Those `in_path` are held to what can be a part of an address, so that nobody approves a call that cannot run.
     Raises InvalidService for a schema that arguments cannot be checked against.
     """
     shown = references.inlined(schema, at, MAX_DEPTH, MAX_SCHEMA_BYTES)
@@ -119,6 +123,8 @@ def shown_schema(schema: dict[str, Any], at: str, without: frozenset[str] = froz
     if not isinstance(properties, dict):
         raise InvalidService(f"{at}.properties must be an object.", at)
     shown["properties"] = {name: each for name, each in properties.items() if name not in without}
+    for name in in_path & set(shown["properties"]):
+        shown["properties"][name] = _segment(shown["properties"][name])
     required = shown.get("required")
     if isinstance(required, list):
         shown["required"] = [name for name in required if name not in without]
@@ -127,6 +133,19 @@ def shown_schema(schema: dict[str, Any], at: str, without: frozenset[str] = froz
     except InvalidToolDeclaration as error:
         raise InvalidService(f"{at} cannot be used: {error}.", at) from None
     return shown
+
+
+def _segment(schema: Any) -> dict[str, Any]:
+    """The schema of an argument that is a part of an address: never empty, and no . or .. between slashes."""
+    held = dict(schema) if isinstance(schema, dict) else {}
+    least = held.get("minLength")
+    held["minLength"] = max(1, least) if isinstance(least, int) else 1
+    if "pattern" in held:
+        also = held.get("allOf")
+        held["allOf"] = [*(also if isinstance(also, list) else ()), {"pattern": SEGMENT}]
+    else:
+        held["pattern"] = SEGMENT
+    return held
 
 
 def check_words(value: Any, at: str, most: int, *, needed: bool = False) -> str:

@@ -83,7 +83,9 @@ def _tool(slug: str, given: Any, at: str, effort: Effort) -> Definition:
     return Definition(
         name=name,
         given={field: given[field] for field in definition.FIELDS if given.get(field) is not None},
-        parameters=definition.shown_schema(schema, f"{at}.inputSchema", placing.IDENTITY),
+        parameters=definition.shown_schema(
+            schema, f"{at}.inputSchema", without=placing.IDENTITY, in_path=set(http.in_path)
+        ),
         http=http.as_json() | {"identity": placing.identity(http, schema)},
     )
 

@@ -33,7 +33,9 @@ def test_a_path_parameter_that_climbs_out_of_its_segment_is_refused(
     refused = order(stack, tenant, value)
     assert (refused["status"], refused["error"]["code"]) == ("error", "validation_error")
     assert refused["error"]["field"] == "order_id"
-    assert api.asked == []
+    # A gate refused it: nobody is asked to approve what cannot run.
+    [row] = rows("SELECT * FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
+    assert (row["decision"][-1]["gate"], row["started_at"], api.asked) == ("schema", None, [])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from services.errors import InvalidService
 from services.offers import openapi
+from services.offers.definition import SEGMENT
 from tests.people import Cast
 from tests.services.api import TOKEN, Api, Owner, Reply, as_json, call
 from tests.services.documents import CODE_HOST, document
@@ -32,14 +33,15 @@ def test_chosen_operations_become_tools_with_one_schema_each() -> None:
     offer = openapi.read("host", CODE_HOST, CHOSEN)
     assert offer.description == "Code host"
     listing, create, labels = offer.tools
+    segment = {"type": "string", "minLength": 1, "pattern": SEGMENT}
     assert [tool.name for tool in offer.tools] == [
         "issues_list-for-repo", "issues_create", "PUT_repos_owner_repo_labels"
     ]  # fmt: skip
     assert listing.parameters == {
         "type": "object",
         "properties": {
-            "owner": {"type": "string"},
-            "repo": {"type": "string"},
+            "owner": segment,
+            "repo": segment,
             "state": {"type": "string", "enum": ["open", "closed", "all"]},
             "labels": {"type": "array", "items": {"type": "string"}},
             "per_page": {"type": "integer", "minimum": 1, "maximum": 100, "default": 30},

@@ -14,7 +14,7 @@ from tests.people import Cast, Person
 from tools.configuration import NONE, Values
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolResult
-from tools.invocation import circuit, execution
+from tools.invocation import circuit, execution, lookup
 from tools.invocation.circuit import FAILURES, OPEN_SECONDS, Circuits
 from tools.network import redis
 
@@ -130,7 +130,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make a tool the only one of this process, whose circuits are all closed."""
 
     def install(tool: Tool) -> None:
-        monkeypatch.setattr(execution, "registry", lambda: _Registry(tool))
+        for module in (execution, lookup):
+            monkeypatch.setattr(module, "registry", lambda: _Registry(tool))
         monkeypatch.setattr(execution, "circuits", Circuits())
 
     return install

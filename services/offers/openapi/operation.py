@@ -70,7 +70,12 @@ def tool(slug: str, document: dict[str, Any], operation: Operation, effort: Effo
     return Definition(
         name=name,
         given={field: value for field, value in given.items() if value},
-        parameters=definition.shown_schema(schema, f"{at}: its parameters", placing.IDENTITY),
+        parameters=definition.shown_schema(
+            schema,
+            f"{at}: its parameters",
+            without=placing.IDENTITY,
+            in_path={name for name, (where, _) in http.places.items() if where == "path"},
+        ),
         http=http.as_json() | {"identity": placing.identity(http, schema)},
     )
 
