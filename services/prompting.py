@@ -64,9 +64,20 @@ def from_row(row: dict[str, Any] | None) -> dict[str, Any]:
     return {"service_context": tuple(InPrompts(*each) for each in found)}
 
 
+def concerning(policy: Policy, offered: Collection[str]) -> list[InPrompts]:
+    """What the services of the tools that are `offered`, by name, have for prompts, by slug."""
+    return [each for each in policy.service_context if _concerns(each, policy, offered)]
+
+
+async def feed_of(scope: TenantScope, service: InPrompts, name: str) -> str | None:
+    """A feed of the service as it is put into a prompt of this user, one JSON object; None when it has no such feed."""
+    found = next((feed for feed in service.feeds if feed["name"] == name), None)
+    return None if found is None else await _line(scope, service.slug, found)
+
+
 async def text(scope: TenantScope, policy: Policy, offered: Collection[str]) -> str:
     """What the services of the tools that are `offered`, by name, put into a prompt of this user; "" for nothing."""
-    chosen = [each for each in policy.service_context if _concerns(each, policy, offered)]
+    chosen = concerning(policy, offered)
     parts = [_GUIDANCE.format(slug=each.slug, skill=each.skill) for each in chosen if each.skill]
     feeds = [_line(scope, each.slug, feed) for each in chosen for feed in each.feeds]
     if feeds:

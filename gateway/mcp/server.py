@@ -33,6 +33,8 @@ _TASKS_IN_CORE = "2025-11-25"
 _IN_CORE = frozenset({"tasks/get", "tasks/cancel", "tasks/result", "tasks/list"})
 _IN_EXTENSION = frozenset({"tasks/get", "tasks/cancel", "tasks/update"})
 _LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "server/discover")
+# What is read says by itself how old it is.
+_HINTS = {method: CacheHint(TTL_MS, "private") for method in _LISTS} | {"resources/read": CacheHint(0, "private")}
 INSTRUCTIONS = (
     "Every call passes Toolgate's gates and is recorded. A call that a human has to approve is answered by a task, or "
     "by an error with the approval's id; after the approval, the same arguments get its result."
@@ -78,15 +80,15 @@ def make_server() -> ToolgateServer:
         version="1",
         title="Toolgate",
         instructions=INSTRUCTIONS,
-        cache_hints={method: CacheHint(TTL_MS, "private") for method in _LISTS},  # type: ignore[misc]
+        cache_hints=_HINTS,  # type: ignore[arg-type]
         get_tool_input_schema=tools.input_schema,
         on_list_tools=tools.list_tools,  # type: ignore[arg-type]
         on_call_tool=calls.call_tool,  # type: ignore[arg-type]
         on_list_prompts=offers.list_prompts,  # type: ignore[arg-type]
-        on_get_prompt=offers.get_prompt,
+        on_get_prompt=offers.get_prompt,  # type: ignore[arg-type]
         on_list_resources=offers.list_resources,  # type: ignore[arg-type]
         on_list_resource_templates=offers.list_resource_templates,  # type: ignore[arg-type]
-        on_read_resource=offers.read_resource,
+        on_read_resource=offers.read_resource,  # type: ignore[arg-type]
     )
     server.middleware += [apart, refusing, _tasks_by_era]
     server.add_request_handler("tasks/get", GetTaskRequestParams, tasks.get)

@@ -14,7 +14,7 @@ from gateway.mcp import exchange
 from gateway.mcp.results import COMPLETE
 from tenants.scope.transactions import transaction
 from tools import definitions
-from tools.interface import Tool
+from tools.gates.policy import Policy
 from tools.invocation import evaluation
 from tools.registry import registry
 
@@ -25,7 +25,7 @@ _TASKS_IN_CORE = "2025-11-25"
 
 async def list_tools(context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None) -> dict[str, Any]:
     """One page of the tools whose call this user would not be refused as such, by their own rights."""
-    tools = await _offered(context)
+    tools = evaluation.offered(await policy_of(context))
     after = _name_of(params.cursor) if params is not None and params.cursor is not None else ""
     left = [tool for tool in tools if tool.name > after]
     listed = definitions.mcp(tool.spec for tool in left[:PAGE])
@@ -43,11 +43,11 @@ def input_schema(name: str) -> Mapping[str, Any] | None:
     return None if tool is None else tool.parameters
 
 
-async def _offered(context: ServerRequestContext[Any, Any]) -> list[Tool]:
+async def policy_of(context: ServerRequestContext[Any, Any]) -> Policy:
+    """The caller's own rights to tools."""
     scope = exchange.of(context).tenant_scope
     async with transaction(scope) as connection:
-        found = await rights.load(connection, scope.user_id, NO_AGENT)
-    return evaluation.offered(found.policy)
+        return (await rights.load(connection, scope.user_id, NO_AGENT)).policy
 
 
 def _cursor(name: str) -> str:

@@ -101,7 +101,7 @@ async def test_a_long_list_comes_in_pages(tenant: Cast, monkeypatch: pytest.Monk
             assert refused.value.code == -32602
 
 
-def test_nobody_offers_prompts_and_resources_yet(stack: "Stack", tenant: Cast) -> None:
+def test_without_services_there_are_no_prompts_and_resources(stack: "Stack", tenant: Cast) -> None:
     for revision in (MODERN, OLD):
         alice = Mcp(stack.url, tenant.alice, revision)
         assert alice.result("prompts/list")["prompts"] == []

@@ -506,8 +506,8 @@ MUTATIONS = (
         "an MCP client is shown every tool",
         ("tests/mcp/test_lists.py",),
         "gateway/mcp/tools.py",
-        "    return evaluation.offered(found.policy)\n",
-        "    return list(registry().all())\n",
+        "    tools = evaluation.offered(await policy_of(context))\n",
+        "    tools = list(registry().all())\n",
     ),
     Mutation(
         "somebody else's call is an MCP client's task",
