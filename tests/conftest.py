@@ -25,6 +25,7 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from gateway.embedded.services import valkey
 from gateway.embedded.services.together import EmbeddedServices
+from tests.brokers import BROKERS
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ for _transports in (httpx._transports.default, httpx2._transports.default):
 
 # The services that the tests stand on may start slowly, too.
 valkey.READY_SECONDS = PATIENCE_SECONDS
+valkey.DATABASES = BROKERS.stop
 
 ROOT = Path(__file__).resolve().parent.parent
 _services = pytest.StashKey[list[EmbeddedServices]]()

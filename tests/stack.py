@@ -1,7 +1,6 @@
 """A whole Toolgate for tests: a web process and a Celery worker, as `make up` starts them."""
 
 import ipaddress
-import itertools
 import os
 import random
 import signal
@@ -19,6 +18,7 @@ import httpx
 
 from gateway.embedded.commands import WEB
 from tests import processes
+from tests.brokers import BROKERS
 
 ROOT = Path(__file__).resolve().parent.parent
 # Only there to end what would wait for ever; below the time that pytest gives a test.
@@ -44,8 +44,7 @@ def somewhere_else() -> dict[str, str]:
     return {"X-Forwarded-For": str(ipaddress.IPv4Address(random.getrandbits(24) | 10 << 24))}
 
 
-# Valkey's databases that no test names.
-_brokers = itertools.cycle(range(8, 16))
+_brokers = iter(BROKERS)
 
 
 class Stack:

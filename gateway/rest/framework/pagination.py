@@ -5,6 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from rest_framework.exceptions import NotFound
 from rest_framework.pagination import CursorPagination
+from rest_framework.request import Request
 
 
 class Pages(CursorPagination):
@@ -30,3 +31,10 @@ class Pages(CursorPagination):
             return super().paginate_queryset(*args, **kwargs)
         except ValidationError:
             raise NotFound(self.invalid_cursor_message) from None
+
+    def decode_cursor(self, request: Request) -> Any:
+        """The cursor's place; 404 for one that no text of PostgreSQL's can be."""
+        cursor = super().decode_cursor(request)
+        if cursor is not None and "\x00" in (cursor.position or ""):
+            raise NotFound(self.invalid_cursor_message)
+        return cursor
