@@ -35,6 +35,6 @@ class Pages(CursorPagination):
     def decode_cursor(self, request: Request) -> Any:
         """The cursor's place; 404 for one that no text of PostgreSQL's can be."""
         cursor = super().decode_cursor(request)
-        if cursor is not None and "\x00" in (cursor.position or ""):
+        if cursor is not None and "\x00" in str(cursor.position or ""):
             raise NotFound(self.invalid_cursor_message)
         return cursor
