@@ -6,9 +6,11 @@ one and a late worker, do no harm.
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+import psycopg
 from django.conf import settings
 
 from approvals.requests import decisions
@@ -27,6 +29,7 @@ from tools.invocation.dispatch import QueuedCall, dispatch, request_resumption, 
 from tools.invocation.execution import MAX_ATTEMPTS
 
 log = logging.getLogger(__name__)
+Swept = TypeVar("Swept")
 
 # At the most in one sweep; the next one comes in seconds.
 BATCH = 500
@@ -54,17 +57,12 @@ _OVERDUE = """
 async def sweep() -> dict[str, int]:
     """One sweep; returns how many of each it found."""
     lost = await reading.lost(BATCH)
-    requeued = [call for row in lost if (call := await _recover(row)) is not None]
+    requeued = await _each(lost, _recover)
     untaken = await reading.untaken(RESEND_SECONDS, BATCH)
-    for row in untaken:
-        async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
-            waits = await recorder.resend(connection, row["id"])
-        if waits:
-            requeued.append((row["tenant_id"], row["user_id"], row["id"], row["tool_name"]))
-    await dispatch(requeued, again=True)
+    requeued += await _each(untaken, _resend)
+    await dispatch([call for call in requeued if call is not None], again=True)
     overdue = await transactions.fetch(_OVERDUE, [BATCH], login="system")
-    for row in overdue:
-        await decisions.expire(TenantScope(row["tenant_id"], row["user_id"]), row["id"])
+    await _each(overdue, _expire)
     driverless = await transactions.fetch(_LOST_RUNS, [BATCH], login="system")
     unnoted = await transactions.fetch(_UNNOTED, [BATCH], login="system")
     for row in (*driverless, *unnoted):
@@ -83,6 +81,31 @@ async def sweep() -> dict[str, int]:
     if any(found.values()):
         log.info("swept", extra=found)
     return found
+
+
+async def _each(found: list[dict[str, Any]], work: Callable[[dict[str, Any]], Awaitable[Swept]]) -> list[Swept]:
+    """What `work` makes of each row; a row that fails is logged, and keeps no other from its turn."""
+    done: list[Swept] = []
+    for row in found:
+        try:
+            done.append(await work(row))
+        except psycopg.OperationalError:
+            # The database is away: nothing more can be done in this sweep.
+            raise
+        except Exception:
+            log.exception("a row was not swept", extra={"row_id": str(row["id"])})
+    return done
+
+
+async def _resend(row: dict[str, Any]) -> QueuedCall | None:
+    """A call that nobody took, counted as waiting from now on; None when it does not wait any more."""
+    async with transaction(TenantScope(row["tenant_id"], row["user_id"])) as connection:
+        waits = await recorder.resend(connection, row["id"])
+    return (row["tenant_id"], row["user_id"], row["id"], row["tool_name"]) if waits else None
+
+
+async def _expire(row: dict[str, Any]) -> None:
+    await decisions.expire(TenantScope(row["tenant_id"], row["user_id"]), row["id"])
 
 
 async def _recover(row: dict[str, Any]) -> QueuedCall | None:

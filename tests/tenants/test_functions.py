@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,10 +24,23 @@ def _one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "DATABASE_POOL_SIZE", 1)
 
 
+_made: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _dropped() -> Iterator[None]:
+    """Leave no function behind."""
+    yield
+    with psycopg.connect(settings.DATABASE_URLS["owner"], autocommit=True) as owner:
+        while _made:
+            owner.execute(f"DROP FUNCTION {_made.pop()}")  # type: ignore[arg-type]
+
+
 SCOPED = "PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);"
 
 
 def _make(name: str, more: str, result: str, body: str) -> None:
+    _made.append(name)
     with psycopg.connect(settings.DATABASE_URLS["owner"], autocommit=True) as owner:
         owner.execute(
             f"CREATE FUNCTION {name}(tenant uuid, member uuid{more}) {result} LANGUAGE plpgsql AS "  # type: ignore[arg-type]

@@ -280,3 +280,25 @@ async def test_a_call_that_is_being_run_is_not_sent_again(
         await sweeper.sweep()
     assert [ids for _, ids in sent if str(call_id) in ids] == []
     assert _row(call_id) == before
+
+
+async def test_a_row_that_cannot_be_swept_keeps_no_other_from_its_turn(
+    tenant: Cast, installed: Any, sent: list[tuple[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(Noting())
+    broken, whole = sorted([await _queued(tenant.alice) for _ in range(2)])
+    for call_id in (broken, whole):
+        await _overdue(call_id)
+    resend = recorder.resend
+
+    async def failing(connection: Any, call_id: uuid.UUID) -> bool:
+        if call_id == broken:
+            raise AssertionError("what nobody has thought of")
+        return await resend(connection, call_id)
+
+    monkeypatch.setattr(recorder, "resend", failing)
+    await sweeper.sweep()
+    sent_again = {ids[-1] for _, ids in sent}
+    assert str(whole) in sent_again
+    assert str(broken) not in sent_again
+    assert _row(broken)["status"] == "queued"
