@@ -21,8 +21,10 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
     """What may be changed of a service, checked as over REST."""
 
     def clean_url(self) -> str:
-        """An address that may be reached."""
-        checked: str = self._checked("url", changes.address)
+        """An address that may be reached, on the host that the service's credential was given for."""
+        # The form has written into its instance already.
+        stored = Service.objects.get(pk=self.instance.pk)
+        checked: str = self._checked("url", lambda given, at: changes.moved(stored, changes.address(given, at), False))
         return checked
 
     def clean_timeout(self) -> float:

@@ -129,7 +129,7 @@ def change(slug: str, given: dict[str, Any]) -> Service:
     service = found(slug, lock=True)
     for name, value in given.items():
         if name == "url":
-            service.url = _moved(service, address(value, "url"), "credential" in given)
+            service.url = moved(service, address(value, "url"), "credential" in given)
         elif name == "timeout":
             service.timeout = seconds(value)
         elif name == "credential":
@@ -237,9 +237,11 @@ def _take(service: Service, offer: Offer, *, new: bool = False) -> None:
         raise InvalidService(words, "slug") from None
 
 
-def _moved(service: Service, url: str, credential_given: bool) -> str:
-    """The service's new address. A credential goes to another host only when it is given anew: whoever may change the
-    address need not know it."""
+def moved(service: Service, url: str, credential_given: bool) -> str:
+    """The service's new address; raises InvalidService.
+
+    A credential goes to another host only when it is given anew: whoever may change the address need not know it.
+    """
     elsewhere = URL(url).origin() != URL(service.url).origin()
     if elsewhere and service.identity != Service.Identity.NONE and not credential_given:
         words = "The credential was given for another host: give it anew, or none, together with the new address."

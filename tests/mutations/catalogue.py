@@ -20,9 +20,11 @@ def _open_policy(table: str) -> str:
 
 
 def _function(name: str, old: str, new: str = "") -> str:
-    """SQL that replaces a part of a function's body."""
+    """SQL that replaces a part of a function's body; it fails where that has no such part."""
     return (
-        f"DO $$ BEGIN EXECUTE replace(pg_get_functiondef('{name}'::regproc), $old${old}$old$, $new${new}$new$); END $$"
+        f"DO $$ DECLARE body text := pg_get_functiondef('{name}'::regproc); BEGIN "
+        f"ASSERT position($old${old}$old$ IN body) > 0, 'the function {name} has no such part'; "
+        f"EXECUTE replace(body, $old${old}$old$, $new${new}$new$); END $$"
     )
 
 
@@ -204,7 +206,7 @@ MUTATIONS = (
     Mutation(
         "calls are recorded by rights that were changed meanwhile",
         RIGHTS,
-        sql=_function("rights_hold", "rights_version(of_tenant) = version AND"),
+        sql=_function("rights_hold", "coalesce(rights_version(of_tenant) = version, false) AND"),
     ),
     Mutation(
         "calls are recorded by a rule that has expired meanwhile",
@@ -219,7 +221,21 @@ MUTATIONS = (
     Mutation(
         "a run begins by what its agent was",
         RIGHTS,
-        sql=_function("begin_run", "rights_version(tenant) <> version", "false"),
+        sql=_function("begin_run", "rights_version(tenant) IS DISTINCT FROM version", "false"),
+    ),
+    Mutation(
+        "a run begins by rights of no version",
+        RIGHTS,
+        sql=_function(
+            "begin_run", "rights_version(tenant) IS DISTINCT FROM version", "rights_version(tenant) <> version"
+        ),
+    ),
+    Mutation(
+        "rights of no version hold",
+        RIGHTS,
+        sql=_function(
+            "rights_hold", "coalesce(rights_version(of_tenant) = version, false)", "rights_version(of_tenant) = version"
+        ),
     ),
     *(
         Mutation(f"{table}: {trigger} leaves the rights as they were", RIGHTS, sql=f"DROP TRIGGER {trigger} ON {table}")
@@ -563,6 +579,20 @@ MUTATIONS = (
         "services/catalogue.py",
         "WHEN t.hash <> t.accepted_hash THEN 'changed'",
         "WHEN false THEN 'changed'",
+    ),
+    Mutation(
+        "a service's credential follows it to another host",
+        ("tests/services/test_services_api.py", "tests/services/test_services_admin.py"),
+        "services/changes.py",
+        "    if elsewhere and service.identity != Service.Identity.NONE and not credential_given:\n",
+        "    if False:\n",
+    ),
+    Mutation(
+        "one row that cannot be swept stops the sweep",
+        ("tests/tools/test_execution.py",),
+        "gateway/operations/sweeper.py",
+        "        except psycopg.OperationalError:\n",
+        "        except Exception:\n",
     ),
     Mutation(
         "any hash accepts a service's tool",

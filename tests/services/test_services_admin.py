@@ -46,6 +46,20 @@ def test_an_operator_switches_a_service_off_and_moves_it_within_the_same_bounds(
     assert (owner.get()["enabled"], owner.get()["url"], owner.get()["timeout"]) == (False, f"{url}/v2", 5)
 
 
+def test_an_operator_moves_no_service_with_its_credential_to_another_host(
+    stack: Stack, tenant: Cast, admin: Admin, url: str
+) -> None:
+    owner = Owner(stack, tenant.olga)
+    owner.add(url, credential={"type": "bearer", "token": TOKEN})
+    [service] = rows("SELECT id FROM services WHERE tenant_id = %(t)s", t=tenant.id)
+    path = f"{SERVICES}{service['id']}/change/"
+    refused = admin.post(path, {"url": "http://127.0.0.2:9", "timeout": "5"})
+    assert "The credential was given for another host" in refused.text
+    assert owner.get()["url"] == url
+    admin.post(path, {"url": f"{url}/v2", "timeout": "5"})
+    assert owner.get()["url"] == f"{url}/v2"
+
+
 def test_an_operator_raises_the_tier_of_a_tool(stack: Stack, tenant: Cast, admin: Admin, url: str) -> None:
     owner = Owner(stack, tenant.olga)
     owner.add(url)

@@ -199,6 +199,14 @@ async def test_rights_of_an_unknown_version_hold_for_nothing(tenant: Cast, versi
         assert await asked.fetchone() == {"hold": False}
 
 
+async def test_no_run_begins_by_rights_of_no_version(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    member = await members.under(tenant.alice.scope, None)
+    monkeypatch.setitem(members._rows[tenant.alice.scope, None], "rights_version", None)
+    await preparation.open(tenant.alice.scope, ChatRequest("hello"))
+    # What is remembered without a version is read again.
+    assert members._rows[tenant.alice.scope, None]["rights_version"] == member.version
+
+
 async def test_nobody_but_the_triggers_writes_versions(tenant: Cast) -> None:
     for statement in (
         "UPDATE rights_versions SET version = gen_random_uuid()",
