@@ -22,9 +22,9 @@ def _open_policy(table: str) -> str:
 def _function(name: str, old: str, new: str = "") -> str:
     """SQL that replaces a part of a function's body; it fails where that has no such part."""
     return (
-        f"DO $$ DECLARE body text := pg_get_functiondef('{name}'::regproc); BEGIN "
+        f"DO $do$ DECLARE body text := pg_get_functiondef('{name}'::regproc); BEGIN "
         f"ASSERT position($old${old}$old$ IN body) > 0, 'the function {name} has no such part'; "
-        f"EXECUTE replace(body, $old${old}$old$, $new${new}$new$); END $$"
+        f"EXECUTE replace(body, $old${old}$old$, $new${new}$new$); END $do$"
     )
 
 
