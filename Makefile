@@ -9,7 +9,7 @@ NOWHERE := postgresql://nobody@127.0.0.1:1/none
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench faults lock clean venv venv-dev conformance
+.PHONY: help up test check bench faults lock prices clean venv venv-dev conformance
 
 help:
 	@echo "make up      run Toolgate with everything it needs"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench   the benchmarks"
 	@echo "make faults  the long fault suite"
 	@echo "make lock    resolve the dependencies anew"
+	@echo "make prices  list the prices of models anew, out of genai-prices"
 	@echo "make clean   remove .venv and caches; var/ stays"
 
 # make passes SIGTERM on to its child, which `exec` makes the supervisor itself; --parent: it also stops when make is killed.
@@ -49,6 +50,9 @@ bench: venv-dev
 faults: export TOOLGATE_FAULTS = long
 faults: venv-dev
 	@exec $(PY) -m pytest tests/faults $(ARGS)
+
+prices: venv-dev
+	$(PY) gateway/budgets/price_list.py > prices.json.new && mv prices.json.new gateway/budgets/prices.json
 
 lock:
 	$(COMPILE) pyproject.toml -o requirements.lock

@@ -13,6 +13,8 @@ def main() -> None:
         from gateway.management.commands.up import run
 
         sys.exit(run(sys.argv[2:]))
+    # Commands are written with hyphens, too; their modules cannot be.
+    sys.argv[1:2] = [name if name.startswith("-") else name.replace("-", "_") for name in sys.argv[1:2]]
     from django.core.management import execute_from_command_line
 
     from gateway.process.environment import WrongSetting

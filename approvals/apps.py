@@ -12,8 +12,13 @@ class ApprovalsConfig(AppConfig):
     def ready(self) -> None:
         """Let the ledger know how decisions are read, make its events known, and let calls without a chat meet it."""
         from approvals import events  # noqa: F401
+        from approvals.questions import answer_queries  # noqa: F401
+        from approvals.questions.asking import QuestionPorts
         from approvals.requests import decision_queries  # noqa: F401
         from approvals.requests.unit_of_work import CallPorts
+        from tenants.people import rotation
         from tools.invocation import ports
 
-        ports.connect(approvals=CallPorts())
+        ports.connect(approvals=CallPorts(), questions=QuestionPorts())
+        rotation.register("questions", "state")
+        rotation.register("alert_webhooks", "secret")

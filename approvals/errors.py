@@ -14,7 +14,10 @@ Refused                     the answer's HTTP status, code and words
 ├── InvalidReason           400 invalid_request
 ├── InvalidRule             400 invalid_rule
 ├── NotAnOwner              403 not_an_owner
-└── NoSuchRule              404 not_found
+├── NoSuchRule              404 not_found
+├── NoSuchWebhook           404 not_found
+├── BadSignature            401 bad_signature
+└── StaleMessage            409 stale_message
 """
 
 from tenants.errors import Refused
@@ -143,3 +146,36 @@ class NoSuchRule(Refused):
 
     def __init__(self, rule_id: object):
         super().__init__(f"There is no approval rule {rule_id}.")
+
+
+class NoSuchWebhook(Refused):
+    """No other system may set the tenant's alert level."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self) -> None:
+        super().__init__("This tenant has no webhook for its alert level; an owner can make one with POST.")
+
+
+class BadSignature(Refused):
+    """A message that is not signed with the secret of its address; the same where there is no such address."""
+
+    status = 401
+    code = "bad_signature"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No webhook at this address has a secret with which this message is signed (webhook-id, webhook-timestamp, "
+            "webhook-signature). Nothing was changed. An owner of the tenant can make a new secret."
+        )
+
+
+class StaleMessage(Refused):
+    """A signed message that is too old, or older than what was accepted since."""
+
+    status = 409
+    code = "stale_message"
+
+    def __init__(self, why: str):
+        super().__init__(f"This message is not taken: {why} Nothing was changed. Sign it anew with the time of now.")

@@ -1,4 +1,4 @@
-"""Where people decide: the address of a request's own page."""
+"""Where people decide and answer: the addresses of a request's and a question's own pages."""
 
 import uuid
 
@@ -8,6 +8,11 @@ from django.conf import settings
 def path_of(request_id: uuid.UUID) -> str:
     """The path of one request's page."""
     return f"/approvals/{request_id}/"
+
+
+def question_path_of(question_id: uuid.UUID) -> str:
+    """The path of the page where one question is answered."""
+    return f"/questions/{question_id}/"
 
 
 def page_of(request_id: uuid.UUID) -> str:

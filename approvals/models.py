@@ -1,4 +1,4 @@
-"""What waits for a human, what humans decided, and the rules that decide in their stead."""
+"""What waits for a human, what humans decided and answered, and the rules that decide in their stead."""
 
 import uuid
 from typing import Any
@@ -116,6 +116,82 @@ class ApprovalDecision(models.Model):
         return f"{self.verdict} {self.request_id}"
 
 
+class Question(models.Model):
+    """One question of a call to its own user; `approvals.questions` writes it and guards its transitions.
+
+    What is asked together is a round: when each of its questions is decided it is ready, and used once, when the call
+    goes on.
+    """
+
+    class Status(models.TextChoices):
+        """All but the first are final."""
+
+        PENDING = "pending"
+        ANSWERED = "answered"
+        EXPIRED = "expired"
+        CANCELLED = "cancelled"
+
+    class Action(models.TextChoices):
+        """What the user did about it; what expired counts as cancelled."""
+
+        ACCEPT = "accept"
+        DECLINE = "decline"
+        CANCEL = "cancel"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", db_index=False)
+    call_id = models.UUIDField()
+    run_id = models.UUIDField(null=True, help_text="Empty for a call without a chat.")
+    conversation_id = models.UUIDField(null=True)
+    tool_name = models.TextField()
+    binding = models.TextField(help_text="What the tool was when it asked.")
+    round = models.SmallIntegerField(help_text="How often the call has asked, from 1.")
+    position = models.SmallIntegerField(help_text="Its place among what is asked together, from 0.")
+    key = models.TextField(help_text="What the tool calls it.")
+    message = models.TextField()
+    schema = JSONField(null=True, help_text="The JSON Schema of the answer.")
+    url = models.TextField(null=True, help_text="The page to visit, where there is no schema.")
+    request = JSONField(null=True, help_text="What the MCP client that made the call is asked instead of its user.")
+    question_hash = models.TextField(help_text="Of what is asked: key, message, schema, url and request.")
+    state = models.TextField(null=True, help_text="What the tool gets back, encrypted; with the first of a round.")
+    status = models.TextField(choices=Status.choices, default=Status.PENDING)
+    action = models.TextField(choices=Action.choices, null=True)
+    content = JSONField(null=True)
+    content_hash = models.TextField(null=True)
+    via = models.TextField(null=True, help_text="Where it was answered: api, page or mcp.")
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    answered_at = models.DateTimeField(null=True)
+    ready_at = models.DateTimeField(null=True, help_text="When the last question of its round was decided.")
+    used_at = models.DateTimeField(null=True, help_text="When the call went on, or ended.")
+
+    class Meta:
+        db_table = "questions"
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "call_id", "round", "position"], name="questions_place"),
+        ]
+        indexes = [
+            models.Index(fields=["call_id", "round"], name="questions_call"),
+            models.Index(fields=["tenant", "user", "-id"], name="questions_of_user"),
+            models.Index(fields=["expires_at"], condition=PENDING, name="questions_expiry"),
+            models.Index(
+                fields=["ready_at"],
+                condition=Q(ready_at__isnull=False) & Q(used_at__isnull=True),
+                name="questions_unused",
+            ),
+            models.Index(fields=["run_id"], condition=Q(used_at__isnull=True), name="questions_run"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{ascii(self.tool_name)[1:-1]} asks: {self.status}"
+
+
+# What a question's entry in the ledger may say of it.
+ENDED = ("answered", "expired")
+
+
 class ApprovalRule(models.Model):
     """Decides calls of a kind in advance: approves what would wait for a human, or denies whatever its tier.
 
@@ -162,3 +238,62 @@ class ApprovalRule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.effect} {self.tool_name}: {self.name}"
+
+
+class AccessCondition(models.Model):
+    """What a tenant demands of calls of a tool: arguments and context must satisfy a schema."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    name = models.CharField(max_length=200)
+    tool_name = models.CharField(max_length=64, help_text='A tool\'s name, "service.*", or "*" for every tool.')
+    agent = models.CharField(max_length=50, blank=True, help_text="An agent's slug; empty: every agent.")
+    condition = JSONField(help_text='A JSON Schema that {"args", "context"} must satisfy for a call to go on.')
+    time_zone = models.CharField(max_length=64, default="UTC", help_text="Whose hours and days it means.")
+    enabled = models.BooleanField(default=True)
+    version = models.IntegerField(default=1, help_text="Another one after each change.")
+    created_at = models.DateTimeField(db_default=Now())
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "access_conditions"
+        ordering = ["tool_name", "name"]
+        indexes = [models.Index(fields=["tenant", "enabled"], name="access_conditions_enabled")]
+
+    def __str__(self) -> str:
+        return f"{self.tool_name}: {self.name}"
+
+
+class AlertLevel(models.Model):
+    """How alarmed a tenant is, from 0, all is well, to 3; without a row 0."""
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    level = models.SmallIntegerField(default=0)
+    reason = models.CharField(max_length=500, blank=True)
+    updated_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "alert_levels"
+        constraints = [
+            models.CheckConstraint(condition=models.Q(level__gte=0, level__lte=3), name="alert_levels_level")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.level)
+
+
+class AlertWebhook(models.Model):
+    """That another system may set a tenant's alert level, by messages that it signs."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, related_name="+")
+    secret = models.TextField(help_text="What messages are signed with, encrypted.")
+    last_id = models.CharField(max_length=255, blank=True, help_text="Of the last message that was accepted.")
+    last_sent = models.BigIntegerField(null=True, blank=True, help_text="Its time, in seconds since 1970.")
+    created_at = models.DateTimeField(db_default=Now(), help_text="When the secret was made.")
+
+    class Meta:
+        db_table = "alert_webhooks"
+
+    def __str__(self) -> str:
+        return str(self.tenant_id)

@@ -8,3 +8,7 @@ class AuditConfig(AppConfig):
 
     name = "audit"
     verbose_name = "Audit"
+
+    def ready(self) -> None:
+        """Let the packages below say what settings were changed."""
+        from audit.changes import recording  # noqa: F401

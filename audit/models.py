@@ -1,4 +1,4 @@
-"""The audit log's tables. Only `audit.calls.recorder` writes them."""
+"""The audit log's tables. Only `audit.calls.recorder` and `audit.calls.begun` write them."""
 
 import uuid
 
@@ -51,6 +51,7 @@ class ErrorCode(models.TextChoices):
     EXECUTION_ERROR = "execution_error"
     UNAVAILABLE = "unavailable"
     OUTCOME_UNKNOWN = "outcome_unknown"
+    KILLED = "killed"
 
 
 class ToolCall(models.Model):
@@ -68,6 +69,8 @@ class ToolCall(models.Model):
     message_id = models.UUIDField(null=True)
     run_id = models.UUIDField(null=True, help_text="Empty for a call without a chat.")
     turn = models.IntegerField(null=True, help_text="The run's turn that made the call, from 1.")
+    agent = models.TextField(null=True, help_text="The slug of the run's agent when the call was made.")
+    model = models.TextField(null=True, help_text="The model that made the call, as provider/model.")
     position = models.IntegerField(help_text="The call's place among its turn's calls, from 0.")
     tool_name = models.TextField()
     tier = models.TextField(null=True, help_text="Empty when no such tool exists.")
@@ -92,6 +95,7 @@ class ToolCall(models.Model):
     attempt = models.IntegerField(default=0)
     fence = models.IntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    waits_on_run = models.UUIDField(null=True, help_text="The child run that it began, whose end is its own.")
     time_limit_ms = models.IntegerField(default=30_000, help_text="What all its attempts together may take.")
     execution_time_ms = models.IntegerField(null=True)
     created_at = models.DateTimeField()
@@ -108,8 +112,38 @@ class ToolCall(models.Model):
         return f"{ascii(self.tool_name)[1:-1]} {self.status}"
 
 
+class TaintSource(models.Model):
+    """That a conversation has read private data, or what strangers wrote, and from where: rows are only added.
+
+    They go with the conversation.
+    """
+
+    class Label(models.TextChoices):
+        """What was read."""
+
+        PRIVATE = "private"
+        UNTRUSTED = "untrusted"
+
+    pk = models.CompositePrimaryKey("tenant_id", "conversation_id", "label", "source")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    # A migration of the package that has conversations makes the key with the tenant in it.
+    conversation_id = models.UUIDField()
+    label = models.TextField(choices=Label.choices)
+    source = models.TextField(help_text="The tool whose answer it was, or what else was read.")
+    run_id = models.UUIDField(null=True, help_text="The run that read it last.")
+    call_id = models.UUIDField(null=True, help_text="The newest call whose answer it was; empty for what was no call.")
+    read_at = models.DateTimeField(help_text="When it was read last.")
+
+    class Meta:
+        db_table = "taint_sources"
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.source}"
+
+
 class LedgerEntry(models.Model):
-    """One append-only statement: a call was proposed, decided or settled, its payload was erased, or somebody read it.
+    """One append-only statement: of a call, of its erasure, of a reading, or of a setting that was changed.
 
     `commitment` is an HMAC-SHA-256 over the canonical payload (see `audit.calls.ledger`), never the payload.
     """
@@ -119,16 +153,19 @@ class LedgerEntry(models.Model):
 
         PROPOSED = "proposed"
         DECIDED = "decided"
+        ANSWERED = "answered"
         SETTLED = "settled"
+        REPORTED = "reported"
         ERASED = "erased"
         DROPPED = "dropped"
         READ = "read"
+        CHANGED = "changed"
 
     seq = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
     call_id = models.UUIDField(null=True)
     record_id = models.UUIDField(
-        null=True, help_text="The decision, erasure or reading that it is about, in a table of its own."
+        null=True, help_text="The decision, erasure, reading or change that it is about, in a table of its own."
     )
     kind = models.TextField(choices=Kind.choices)
     version = models.SmallIntegerField()
@@ -144,6 +181,7 @@ class LedgerEntry(models.Model):
         indexes = [
             models.Index(fields=["tenant", "call_id"], name="ledger_entries_call"),
             models.Index(fields=["seq"], condition=models.Q(leaf_index__isnull=True), name="ledger_entries_unsealed"),
+            models.Index(fields=["record_id"], condition=models.Q(kind="changed"), name="ledger_entries_changed"),
         ]
         # Over sealed entries only, so that writing an entry does not maintain it.
         constraints = [
@@ -282,6 +320,40 @@ class HistoryRead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} by {self.reader_id}"
+
+
+class SettingChange(models.Model):
+    """That somebody created, changed or deleted a setting of the tenant; never changed itself.
+
+    It names people by id alone, and no secret.
+    """
+
+    class Action(models.TextChoices):
+        """What became of the setting."""
+
+        CREATED = "created"
+        CHANGED = "changed"
+        DELETED = "deleted"
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    via = models.TextField(help_text="page, api, admin, command, webhook or toolgate.")
+    target = models.TextField(help_text="The kind of setting, such as service, approval_rule or agent.")
+    target_id = models.UUIDField(null=True, help_text="The setting's id; of a member the person's.")
+    name = models.TextField(help_text="What the setting was called.")
+    action = models.TextField(choices=Action.choices)
+    changes = JSONField(default=dict, help_text="By field: [before, after].")
+    row_key = models.BinaryField(help_text="The key of its entry's commitment.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "setting_changes"
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["tenant", "-id"], name="setting_changes_of_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.name} {self.action}"
 
 
 class CallCount(models.Model):

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from bench import compare, report, suite
-from bench.stack import Stack
+from bench.rig.stack import Stack
 
 
 def main() -> int:

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import psycopg
 
 from bench.counting_proxy import CountingProxy
-from bench.measure import measure
+from bench.rig.measure import measure
+from bench.rig.stack import Stack
 from bench.scenarios import Scenario
-from bench.stack import Stack
 
 WARM_UP_TIMES = 20
 # An idle connection reports what it has done within ten seconds.

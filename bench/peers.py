@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from bench import machine
-from bench.load import Plan
-from bench.measure import Figures, median
+from bench.rig import machine
+from bench.rig.load import Plan
+from bench.rig.measure import Figures, median
+from bench.rig.stack import Stack
+from bench.rig.upstream import WORDS
 from bench.scenarios import COMPATIBLE_PATH, CONTENT, V1_CHAT, request_text
-from bench.stack import Stack
-from bench.upstream import WORDS
 
 PROVIDER_PORT = 8199
 PEERS = {"litellm": "LiteLLM", "contextforge": "ContextForge"}
@@ -116,7 +116,7 @@ def run(stack: Stack, gateways: list[Gateway], rounds: int, seconds: float) -> d
 
 def _sample(stack: Stack, gateway: Gateway, plan: Plan) -> Figures:
     before = sum(machine.cpu_seconds(pid) for pid in gateway.pids)
-    result: Figures = stack.output_of("bench.load", given=orjson.dumps(asdict(plan)))
+    result: Figures = stack.output_of("bench.rig.load", given=orjson.dumps(asdict(plan)))
     used = sum(machine.cpu_seconds(pid) for pid in gateway.pids) - before
     return result | {"cpu": 1000 * used / max(1, result["total"])}
 

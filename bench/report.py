@@ -2,7 +2,7 @@
 
 from bench import counted
 from bench.compare import floor
-from bench.remote_tools import lines as remote_lines
+from bench.parts.remote_tools import lines as remote_lines
 from bench.scenarios import AT_EVERY_LEVEL, OF_MANY_CALLS
 from bench.targets import Report, of
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from bench.load import Plan
-from bench.stack import Stack
-from bench.upstream import WORDS
+from bench.rig.load import Plan
+from bench.rig.stack import Stack
+from bench.rig.upstream import WORDS
 
 CONTENT = "What is on my list, and what did I forget?"
 BATCH = 8

@@ -7,10 +7,12 @@ from typing import Any
 import orjson
 import psycopg
 
-from bench import machine, targets
+from bench import targets
 from bench.counted import counted
-from bench.measure import Figures, Others, measure, median
-from bench.remote_tools import remote_tools
+from bench.parts.remote_tools import remote_tools
+from bench.rig import machine
+from bench.rig.measure import Figures, Others, measure, median
+from bench.rig.stack import Stack
 from bench.scenarios import (
     AT_EVERY_LEVEL,
     BATCH,
@@ -25,7 +27,6 @@ from bench.scenarios import (
     Scenario,
     request_text,
 )
-from bench.stack import Stack
 
 CONCURRENCIES = (1, 16, 64)
 WARM_UP_SECONDS = 1.0
@@ -166,7 +167,7 @@ def _connections(stack: Stack, times: int) -> dict[str, Any]:
         for name, scenario in KINDS.items()
     }
     plan = {"port": port, "key": key, "kinds": kinds, "times": times}
-    found: dict[str, Any] = stack.output_of("bench.sdk", given=orjson.dumps(plan))
+    found: dict[str, Any] = stack.output_of("bench.rig.sdk", given=orjson.dumps(plan))
     return found
 
 

@@ -136,7 +136,8 @@ def stated(leaf, key, statement):
     if hmac.new(bytes.fromhex(key), statement.encode(), hashlib.sha256).hexdigest() != leaf["commitment"]:
         raise Wrong(f"leaf {leaf['index']} commits to another statement")
     said = json.loads(statement)
-    about = said["call_id"] if leaf["kind"] in ("decided", "erased") else said["id"] if leaf["call_id"] else None
+    by_id = said["id"] if leaf["call_id"] else None
+    about = said["call_id"] if leaf["kind"] in ("decided", "answered", "erased") else by_id
     if (said["kind"], said["version"], about) != (leaf["kind"], leaf["version"], leaf["call_id"]):
         raise Wrong(f"leaf {leaf['index']} and its statement are about different things")
     return said
@@ -172,10 +173,11 @@ def canonical(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-KINDS = ("proposed", "settled", "decided")
+KINDS = ("proposed", "settled", "decided", "answered")
 FIELDS = ("call_id", "tool", "origin", "status", "params_hash", "output_hash", "decision", "resumed_decision")
 THEIRS = {"call_id": "id", "tool": "tool_name", "latency_ms": "execution_time_ms"}
 SAID = ("user_id", "verdict", "reason", "via")
+ANSWERED = ("id", "round", "position", "status", "action", "question_hash", "content_hash", "via")
 HASHES = {"input": "params_hash", "approved_input": "approved_params_hash", "output": "output_hash"}
 HASHES["input_raw"] = "input_raw_hash"
 
@@ -201,7 +203,7 @@ def check_receipt(receipt, vkeys):
         yield "not proven: what its entries stated, and so nothing else of the receipt; that cannot be shown any more"
         return
     said = [stated(proven[entry["leaf"]], key, entry["statement"]) for entry in receipt["entries"]]
-    proposed, settled, decided = ([each for each in said if each["kind"] == kind] for kind in KINDS)
+    proposed, settled, decided, answered = ([each for each in said if each["kind"] == kind] for kind in KINDS)
     if (len(proposed), len(settled)) != (1, int(receipt["status"] in ("success", "error"))):
         raise Wrong("a call is proposed once, and settled once when it is final")
     whole = {**(settled or [{}])[0], **proposed[0]}
@@ -213,6 +215,10 @@ def check_receipt(receipt, vkeys):
     words, sworn = (sorted(canonical([each[name] for name in SAID]) for each in every) for every in (told, decided))
     if words != sworn:
         raise Wrong("the decisions are not what was committed to")
+    every = (receipt.get("answers", []), answered)
+    words, sworn = (sorted(canonical([each[name] for name in ANSWERED]) for each in some) for some in every)
+    if words != sworn:
+        raise Wrong("the answers are not what was committed to")
     yield f"proven: {', '.join(names)} and approval are what was committed to"
     yield from check_values(receipt, whole)
     yield "not proven: names of people; that nobody decided more than is shown"

@@ -11,9 +11,26 @@ class GatewayConfig(AppConfig):
 
     def ready(self) -> None:
         """Make its words, events and queries known to those who need them, and wake who waits for a call."""
+        from gateway.embeddings.queries import QueryMeanings
         from gateway.rest.framework import openapi  # noqa: F401
-        from gateway.runs import agents, publisher  # noqa: F401
+        from gateway.runs import publisher, repository  # noqa: F401
+        from gateway.runs.agents import audience, queries  # noqa: F401
+        from gateway.runs.agents.callers_tools import RunTools
+        from gateway.runs.lifecycle import ChildrenOfRuns
         from gateway.runs.watching.wakeups import waits
+        from gateway.schedules import store
+        from tenants.models import KillSwitch
+        from tenants.people import rotation
+        from tenants.switches import targets
         from tools.invocation import ports
 
-        ports.connect(watch=lambda call_id: waits().for_run(call_id))
+        rotation.register("model_providers", "api_key")
+        targets.register(KillSwitch.Kind.AGENT, queries.named)
+        ports.connect(
+            watch=lambda call_id: waits().for_run(call_id),
+            is_open=repository.is_open,
+            tools=RunTools,
+            children=ChildrenOfRuns(),
+            schedules=store.of_call,
+            meanings=QueryMeanings(),
+        )

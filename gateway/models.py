@@ -3,10 +3,19 @@
 import uuid
 from typing import Any
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from gateway.budgets.models import Budget as Budget
+from gateway.budgets.models import BudgetWindow as BudgetWindow
+from gateway.budgets.models import TurnReservation as TurnReservation
+from gateway.budgets.models import TurnUsage as TurnUsage
+from gateway.providers.routing.models import ModelProvider as ModelProvider
+from gateway.providers.routing.models import ModelSettings as ModelSettings
+from gateway.schedules.models import Schedule as Schedule
+from gateway.schedules.models import ScheduleSlot as ScheduleSlot
 from tenants.models import Tenant, User
 from tenants.scope.jsonb import JSONField
 from tools.models import TIERS
@@ -47,6 +56,20 @@ class Agent(models.Model):
     max_seconds = models.PositiveSmallIntegerField(default=120)
     tool_seconds = models.PositiveSmallIntegerField(default=30)
     max_result_bytes = models.PositiveIntegerField(default=16_384)
+    max_offered_tools = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        help_text="With more tools than this, its model finds them with tools_search; empty: the operator's number.",
+    )
+    pinned_tools = JSONField(
+        default=list, blank=True, help_text='What its model is shown of them all the same: names, "service.*".'
+    )
+    version = models.PositiveIntegerField(
+        default=1, db_default=1, editable=False, help_text="Of what is said here: each change raises it."
+    )
+    archived_at = models.DateTimeField(
+        null=True, editable=False, help_text="Since when nothing begins with it any more; its slug stays taken."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -55,10 +78,51 @@ class Agent(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "slug"], name="agents_tenant_slug"),
             models.UniqueConstraint(fields=["tenant"], condition=Q(is_default=True), name="agents_one_default"),
+            models.CheckConstraint(
+                condition=Q(is_default=False) | Q(archived_at=None), name="agents_default_is_not_archived"
+            ),
         ]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def archived(self) -> bool:
+        """Whether nothing begins with it any more."""
+        return self.archived_at is not None
+
+
+class AgentVersion(models.Model):
+    """An agent as somebody left it: `values` are all of its fields, `number` is the agent's `version` of then.
+
+    Written with the change itself, by `gateway.runs.agents.versions` alone, and never changed.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions", **TIED)
+    number = models.PositiveIntegerField()
+    values = JSONField()
+    restored = models.PositiveIntegerField(null=True, help_text="The version that was restored, if one was.")
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    via = models.TextField(help_text="page, api, admin, command or toolgate.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "agent_versions"
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["tenant", "agent", "number"], name="agent_versions_number")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} as of version {self.number}"
+
+
+class Kind(models.TextChoices):
+    """A session's place in a tree: a person talks to it, it was forked from another, or another run began it."""
+
+    MAIN = "main"
+    BRANCH = "branch"
+    WORKER = "worker"
 
 
 class Conversation(models.Model):
@@ -68,6 +132,14 @@ class Conversation(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     title = models.CharField(max_length=200, blank=True)
+    kind = models.TextField(
+        choices=Kind.choices, db_default="main", help_text="For people; what a run may do is in its profile."
+    )
+    parent_id = models.UUIDField(
+        null=True, help_text="The conversation that it was branched from, or of its parent run."
+    )
+    branched_at = models.UUIDField(null=True, help_text="The last run of the parent that a branch goes on from.")
+    labels = ArrayField(models.TextField(), default=list, db_default=[])
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
 
@@ -84,16 +156,17 @@ class Run(models.Model):
     """One chat request, from its first turn to its end; written by `gateway.runs.repository` alone."""
 
     class Status(models.TextChoices):
-        """The last four are final."""
+        """The last four are final; to clients one that is waiting for its children is in progress."""
 
         IN_PROGRESS = "in_progress"
+        WAITING = "waiting"
         REQUIRES_ACTION = "requires_action"
         COMPLETED = "completed"
         INCOMPLETE = "incomplete"
         FAILED = "failed"
         CANCELLED = "cancelled"
 
-    OPEN = ("in_progress", "requires_action")
+    OPEN = ("in_progress", "waiting", "requires_action")
     FINAL = ("completed", "incomplete", "failed", "cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -119,6 +192,16 @@ class Run(models.Model):
     resumed_at = models.DateTimeField(null=True, help_text="Since when the clock runs; empty while it stands still.")
     idempotency_key = models.TextField(null=True)
     request_hash = models.BinaryField(null=True)
+    key_id = models.UUIDField(null=True, help_text="The key that it was begun with; empty: a session.")
+    budgeted = models.BooleanField(db_default=False, help_text="Whether its turns ask the tenant's budgets.")
+    parent_run_id = models.UUIDField(null=True, help_text="The run whose call began it; empty: nobody's.")
+    parent_call_id = models.UUIDField(null=True, help_text="The call that waits for it.")
+    root_run_id = models.UUIDField(null=True, help_text="The first run of its tree; empty: it is that one.")
+    depth = models.SmallIntegerField(db_default=0)
+    kind = models.TextField(choices=Kind.choices, db_default="main")
+    open_calls = models.IntegerField(
+        null=True, help_text="How many calls of its turn were open when it was parked to wait for children."
+    )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 
@@ -133,13 +216,23 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["conversation"],
-                condition=Q(status__in=["in_progress", "requires_action"], surface=""),
+                condition=Q(status__in=["in_progress", "waiting", "requires_action"], surface=""),
                 name="runs_one_open",
+            ),
+            # Without the others' empty columns, in which the planner would look for any run of a young table.
+            models.UniqueConstraint(
+                fields=["tenant", "parent_call_id"], condition=Q(parent_call_id__isnull=False), name="runs_of_call"
             ),
         ]
         indexes = [
             models.Index(fields=["tenant", "conversation", "created_at"], name="runs_of_conversation"),
-            models.Index(fields=["lease_until"], condition=Q(status="in_progress"), name="runs_leases"),
+            # For the sweeper alone. `finished_at` keeps transitions from looking for their run among all that are held.
+            models.Index(
+                fields=["lease_until"], condition=Q(status="in_progress", finished_at=None), name="runs_leases"
+            ),
+            models.Index(fields=["parent_run_id"], condition=Q(parent_run_id__isnull=False), name="runs_children"),
+            models.Index(fields=["root_run_id"], condition=Q(root_run_id__isnull=False), name="runs_tree"),
+            models.Index(fields=["id"], condition=Q(open_calls__gt=0), name="runs_parked"),
         ]
 
     def __str__(self) -> str:
@@ -162,6 +255,11 @@ class Message(models.Model):
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages", **TIED)
     role = models.TextField(choices=Author.choices)
     content = models.TextField()
+    attachments = JSONField(
+        default=list,
+        db_default=[],
+        help_text="Versions of files: file_id, path, version, media_type, size, sha256.",
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -6,13 +6,16 @@ from typing import Any
 
 from celery.signals import worker_ready, worker_shutting_down
 
+from gateway.embeddings import rounds
 from gateway.operations import health, sealing, sweeper
 from gateway.process import gc_tuning
+from gateway.providers.routing import clients as routing_clients
 from gateway.runs import lifecycle, loop
+from gateway.schedules import firing
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
 from tools.invocation import execution
-from tools.network import redis
+from tools.network import clients, redis
 from tools.worker import background
 from tools.worker.background import Lane
 
@@ -39,6 +42,18 @@ async def tidy() -> None:
     await sweeper.tidy()
 
 
+@background.task("gateway.fire_schedules", Lane.UPKEEP)
+async def fire_schedules() -> None:
+    """Begin the runs of schedules that are due."""
+    await firing.fire_due()
+
+
+@background.task("gateway.embed", Lane.UPKEEP)
+async def embed() -> None:
+    """Embed notes and memories that are due."""
+    await rounds.go()
+
+
 @background.task("gateway.take_over", Lane.RUNS)
 async def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
     """Drive a run that nobody holds."""
@@ -51,6 +66,7 @@ def _ready(**signal: Any) -> None:
     background.submit(health.beat(), forever=True)
     background.submit(sweeper.tidy())
     background.submit(sealing.seal())
+    background.submit(rounds.begin())
 
 
 @worker_shutting_down.connect
@@ -63,6 +79,7 @@ def _shutting_down(**signal: Any) -> None:
 
 async def _close() -> None:
     """Close the event loop's clients; what fails to close is ending anyway."""
-    for closing in (execution.close, loop.providers().close, redis.close, transactions.close_pools):
+    providers = loop.providers().close, routing_clients.close
+    for closing in (execution.close, *providers, clients.close, redis.close, transactions.close_pools):
         with suppress(Exception):
             await closing()

@@ -1,5 +1,6 @@
 """Targets of tenants in the admin, and what became of notifications."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
@@ -7,7 +8,6 @@ from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminPasswordInput, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from audit.admin.base import ReadOnlyAdmin
@@ -16,7 +16,10 @@ from notifications.channels import registry
 from notifications.channels.interface import Accepted
 from notifications.errors import InvalidTarget
 from notifications.models import Notification, NotificationTarget
+from notifications.targets import TARGET
+from tenants.people.changes import Said
 from tenants.people.encryption import encrypt
+from tenants.recorded_admin import RecordedAdmin
 
 
 class EventsField(forms.MultipleChoiceField):
@@ -68,7 +71,7 @@ class NewTargetForm(TargetForm):
 
 
 @admin.register(NotificationTarget)
-class NotificationTargetAdmin(ModelAdmin):
+class NotificationTargetAdmin(RecordedAdmin):
     """Targets are made, a secret that was made with one is shown once, and afterwards the destination never changes."""
 
     list_display = ("__str__", "destination", "tenant", "enabled", "disabled_because", "created_at")
@@ -76,6 +79,10 @@ class NotificationTargetAdmin(ModelAdmin):
     list_select_related = ("tenant",)
     search_fields = ("name", "destination")
     autocomplete_fields = ("tenant",)
+
+    def said(self, row: NotificationTarget) -> Iterable[Said]:
+        """Which events it gets."""
+        return [TARGET.of(row)]
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         """A new target's form asks for channel and destination."""

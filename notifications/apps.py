@@ -8,3 +8,13 @@ class NotificationsConfig(AppConfig):
 
     name = "notifications"
     verbose_name = "Notifications"
+
+    def ready(self) -> None:
+        """Say where secrets of targets and destinations are kept, and offer tools what they send messages with."""
+        from notifications.inbox.handles import Handles
+        from tenants.people import rotation
+        from tools.invocation import ports
+
+        rotation.register("notification_targets", "secret")
+        rotation.register("destinations", "secret")
+        ports.connect(notifications=Handles())

@@ -20,11 +20,13 @@ from django.conf import settings
 from notifications import events
 from notifications.channels import registry
 from notifications.channels.interface import Message
+from notifications.destinations import delivering
 from notifications.errors import GivenUp, TargetGone, Undelivered
+from notifications.inbox import entries, live
 from notifications.outbox import DECIDING, REQUESTER
 from tenants.people.encryption import Undecipherable, decrypt
 from tenants.people.principal import DECIDERS
-from tenants.scope.transactions import TenantScope, transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 
 log = logging.getLogger(__name__)
 Row = dict[str, Any]
@@ -38,12 +40,14 @@ FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(hours=6)
 _NOBODY = uuid.UUID(int=0)
 _under_way: Counter[uuid.UUID] = Counter()
 
-# What the tenant never made a target for is one target: its e-mail to those who decide.
+# Messages of people have a destination of theirs, or are to addresses, which are one target for each person. What the
+# tenant never made a target for is one target: its e-mail to those who decide.
+_TARGET = "coalesce(target_id, destination_id, CASE WHEN message_id IS NOT NULL THEN user_id END, tenant_id)"
 _CLAIM = f"""
     WITH due AS (
-        SELECT id, row_number() OVER (PARTITION BY target_id ORDER BY due_at, id) AS place FROM notifications
+        SELECT id, row_number() OVER (PARTITION BY {_TARGET} ORDER BY due_at, id) AS place FROM notifications
         WHERE tenant_id = %(tenant_id)s AND status = 'waiting' AND due_at <= now()
-          AND coalesce(target_id, tenant_id) <> ALL(%(busy)s::uuid[])
+          AND {_TARGET} <> ALL(%(busy)s::uuid[])
     ), free AS (
         SELECT n.id FROM notifications n JOIN due ON due.id = n.id AND due.place <= %(at_once)s
         WHERE n.status = 'waiting' AND n.due_at <= now() FOR UPDATE OF n SKIP LOCKED
@@ -52,19 +56,20 @@ _CLAIM = f"""
         FROM free WHERE n.id = free.id RETURNING n.*
     )
     SELECT c.id, c.tenant_id, c.user_id, requester.username, c.event, c.payload, c.channel, c.target_id, c.recipient_id,
-        c.attempts, c.created_at, t.destination, t.secret, coalesce(t.enabled, true) AS enabled,
+        c.message_id, c.destination_id, c.attempts, c.created_at, t.destination, t.secret,
+        coalesce(t.enabled, true) AS enabled,
         CASE WHEN recipient.is_active AND (t.destination = '{REQUESTER}' OR m.role = ANY(%(deciders)s))
             THEN recipient.email END AS email
     FROM claimed c
     LEFT JOIN users requester ON requester.id = c.user_id
-    LEFT JOIN notification_targets t ON t.tenant_id = c.tenant_id AND (t.id = c.target_id
+    LEFT JOIN notification_targets t ON t.tenant_id = c.tenant_id AND c.message_id IS NULL AND (t.id = c.target_id
         OR c.target_id IS NULL AND t.channel = c.channel AND t.destination = '{DECIDING}')
     LEFT JOIN memberships m ON m.tenant_id = c.tenant_id AND m.user_id = c.recipient_id
     LEFT JOIN users recipient ON recipient.id = c.recipient_id"""
 _SETTLE = """
     UPDATE notifications SET status = %(status)s, problem = %(problem)s, due_at = %(due_at)s,
         finished_at = CASE WHEN %(status)s <> 'waiting' THEN now() END
-    WHERE id = %(id)s AND status = 'waiting' AND attempts = %(attempts)s"""
+    WHERE id = %(id)s AND status = 'waiting' AND attempts = %(attempts)s RETURNING id"""
 _SWITCH_OFF = "UPDATE notification_targets SET enabled = false, disabled_because = %s WHERE id = %s AND enabled"
 
 
@@ -110,7 +115,7 @@ async def _problem(row: Row) -> Undelivered | None:
         channel = registry.find(row["channel"])
         if channel is None:
             raise Undelivered(f"This installation has no channel called {row['channel']}.")
-        await channel.deliver(_message(row))
+        await channel.deliver(await _read(row))
     except Undelivered as problem:
         return problem
     except Exception:
@@ -118,6 +123,14 @@ async def _problem(row: Row) -> Undelivered | None:
         log.exception("notification failed", extra={"notification": str(row["id"])})
         return Undelivered("It could not be made.")
     return None
+
+
+async def _read(row: Row) -> Message:
+    """What is to be delivered. Raises Undelivered where that is known to be no use."""
+    if row["message_id"] is None:
+        return _message(row)
+    async with transaction(_scope(row)) as connection:
+        return await delivering.message(connection, row)
 
 
 def _message(row: Row) -> Message:
@@ -155,10 +168,34 @@ async def _settle(row: Row, problem: Undelivered | None) -> None:
         extra = {"notification": str(row["id"]), "attempt": row["attempts"], "why": str(problem), "status": status}
         log.warning("notification not delivered", extra=extra)
     values = {"id": row["id"], "attempts": row["attempts"], "status": status, "due_at": next_time}
-    async with transaction(TenantScope(row["tenant_id"], _NOBODY)) as connection:
-        await connection.execute(_SETTLE, values | {"problem": str(problem or "")})
-        if isinstance(problem, TargetGone):
+    entered = False
+    async with transaction(_scope(row)) as connection:
+        settled = await (await connection.execute(_SETTLE, values | {"problem": str(problem or "")})).fetchone()
+        if row["message_id"] is not None and settled is not None:
+            entered = await _tell(connection, row, status, problem)
+        elif isinstance(problem, TargetGone):
             await connection.execute(_SWITCH_OFF, [str(problem), row["target_id"]])
+    if entered:
+        await live.announce(row["tenant_id"], row["user_id"])
+
+
+async def _tell(connection: Connection, row: Row, status: str, problem: Undelivered | None) -> bool:
+    """Say how far a person's message is, and that it failed in their inbox; whether that has a new entry."""
+    message = await delivering.settle(connection, row, status, problem)
+    if message is None or status != "failed":
+        return False
+    title = f"Your {message['kind']} to {message['recipient']} could not be delivered"
+    key = f"delivery:{row['message_id']}"
+    scope = (row["tenant_id"], row["user_id"])
+    path = delivering.SENT_PATH
+    return bool(
+        await entries.put(connection, *scope, kind="delivery", key=key, title=title, text=str(problem), path=path)
+    )
+
+
+def _scope(row: Row) -> TenantScope:
+    """Whose rows the notification is about: of a person's message that person's, else nobody's."""
+    return TenantScope(row["tenant_id"], row["user_id"] if row["message_id"] is not None else _NOBODY)
 
 
 def pause(attempts: int) -> timedelta:
@@ -168,5 +205,6 @@ def pause(attempts: int) -> timedelta:
 
 
 def _target(row: Row) -> uuid.UUID:
-    target: uuid.UUID = row["target_id"] or row["tenant_id"]
+    person = row["user_id"] if row["message_id"] is not None else None
+    target: uuid.UUID = row["target_id"] or row["destination_id"] or person or row["tenant_id"]
     return target

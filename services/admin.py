@@ -1,18 +1,20 @@
 """Every tenant's services in the admin: operators read them, and change what owners can change."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 
 from audit.templatetags.audit_text import pretty
-from services import changes
+from services import changes, recorded
 from services.errors import InvalidService
 from services.models import Service, ServiceTool
+from tenants.people.changes import Said
+from tenants.recorded_admin import RecordedAdmin
 
 _JSON = '<pre class="whitespace-pre-wrap break-words font-mono text-xs">{}</pre>'
 
@@ -40,8 +42,13 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Service)
-class ServiceAdmin(ModelAdmin):
-    """Services are added over REST, by owners; here they are switched off, and moved."""
+class ServiceAdmin(RecordedAdmin):
+    """Services are added by owners; here they are switched off, and moved."""
+
+    class Media:
+        """What services say wraps, on a phone too."""
+
+        css: ClassVar[dict[str, list[str]]] = {"all": ["css/admin.css"]}
 
     form = ServiceForm
     list_display = ("slug", "tenant", "kind", "url", "identity", "enabled", "snapshot_at")
@@ -54,8 +61,12 @@ class ServiceAdmin(ModelAdmin):
     )
     readonly_fields = tuple(name for name in fields if name not in ("enabled", "url", "timeout"))
 
+    def said(self, row: Service) -> Iterable[Said]:
+        """As over REST."""
+        return [recorded.service(row)]
+
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Over REST alone: what a service offers has to be read first."""
+        """By owners alone: what a service offers has to be read first."""
         return False
 
     @admin.display(description="endpoints")
@@ -70,8 +81,13 @@ class ServiceAdmin(ModelAdmin):
 
 
 @admin.register(ServiceTool)
-class ServiceToolAdmin(ModelAdmin):
+class ServiceToolAdmin(RecordedAdmin):
     """What tenants say of their services' tools; definitions are their services'."""
+
+    class Media:
+        """What services say wraps, on a phone too."""
+
+        css: ClassVar[dict[str, list[str]]] = {"all": ["css/admin.css"]}
 
     list_display = ("tool_name", "tenant", "enabled", "state", "tier", "idempotent", "parallel_safe", "updated_at")
     list_filter = ("tenant", "enabled", "tier")
@@ -86,6 +102,10 @@ class ServiceToolAdmin(ModelAdmin):
         *("tool_name", "tenant", "service", "state", "about_definition", "about_pending", "accepted_hash", "hash"),
         *("created_at", "updated_at"),
     )
+
+    def said(self, row: ServiceTool) -> Iterable[Said]:
+        """As over REST."""
+        return [recorded.tool(row)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ServiceTool]:
         """With their services."""

@@ -3,10 +3,12 @@
 What is read here is the last accepted snapshot. Nothing is asked of a service.
 """
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
-from services.credentials import Credential
-from services.execution.tool import ClosedTool, Declared, Endpoint, HttpTool, ServiceTool
+from services.credentials import COLUMNS, Credential
+from services.execution.tool import PLACE, ClosedTool, Declared, Endpoint, HttpTool, ServiceTool
+from services.mcp.tool import LookAgain, McpTool
 from tenants.scope.transactions import Connection
 from tools.interface import Tool
 
@@ -19,8 +21,10 @@ _WHY = {"off": OFF, "service": SERVICE_OFF, "changed": CHANGED, "gone": GONE}
 _STATE = """CASE WHEN NOT s.enabled THEN 'service' WHEN NOT t.enabled THEN 'off' WHEN t.hash = '' THEN 'gone'
         WHEN t.hash <> t.accepted_hash THEN 'changed' ELSE '' END"""
 # An approval of a call is good for what was accepted, called where it was called then.
-_DECLARED = """t.tool_name, t.definition->>'description', t.parameters, t.tier, t.idempotent, t.parallel_safe,
-        s.timeout, encode(sha256(convert_to(t.accepted_hash || ' ' || s.url, 'UTF8')), 'hex')"""
+_DECLARED = f"""t.tool_name, t.definition->>'description', t.parameters, t.tier, t.idempotent, t.parallel_safe,
+        s.timeout, encode(sha256(convert_to(t.accepted_hash || ' ' || s.url, 'UTF8')), 'hex'),
+        t.reads_private, t.reads_untrusted, t.leaves_tenant,
+        CASE WHEN coalesce(t.http->'hosts', '[]') = '[]' THEN {PLACE} ELSE '' END"""
 _SOURCE = "service_tools t JOIN services s ON s.tenant_id = t.tenant_id AND s.id = t.service_id"
 # A column beside those of tools.gates.policy: every tool of the tenant's services, of closed ones only name and state.
 # Whatever changes what it says must let cached rights be read again; services/migrations/0001_initial.py says where.
@@ -29,24 +33,46 @@ COLUMN = f"""
             ELSE jsonb_build_array({_STATE}, t.tool_name) END)
         FROM {_SOURCE} WHERE t.tenant_id = m.tenant_id) AS service_tools"""
 _TOOL = f"""
-    SELECT {_STATE} AS state, jsonb_build_array({_DECLARED}) AS declared, t.http, s.url, s.identity, s.header, s.secret
+    SELECT {_STATE} AS state, jsonb_build_array({_DECLARED}) AS declared, t.http, s.kind, {COLUMNS}
     FROM {_SOURCE} WHERE t.tool_name = %s"""
 
 
+class _Read(NamedTuple):
+    """What a row's column says, once it has been read."""
+
+    tools: dict[str, Tool]
+    closed: dict[str, str]
+
+
 def from_row(row: dict[str, Any] | None) -> dict[str, Any]:
-    """`service_tools` and `closed_tools` of a policy, out of a row that holds COLUMN."""
+    """`service_tools` and `closed_tools` of a policy, out of a row that holds COLUMN.
+
+    A row that a process remembers is read once: with hundreds of tools, each request would take milliseconds for it.
+    """
+    if row is None:
+        return {"service_tools": {}, "closed_tools": {}}
+    if not isinstance(row["service_tools"], _Read):
+        row["service_tools"] = _read(row["service_tools"] or ())
+    read: _Read = row["service_tools"]
+    return {"service_tools": read.tools, "closed_tools": read.closed}
+
+
+def _read(listed: Iterable[list[Any]]) -> _Read:
     tools: dict[str, Tool] = {}
     closed: dict[str, str] = {}
-    for state, *values in (row and row["service_tools"]) or ():
+    for state, *values in listed:
         if state:
             closed[values[0]] = _WHY[state]
         else:
             tools[values[0]] = ServiceTool(Declared(*values))
-    return {"service_tools": tools, "closed_tools": closed}
+    return _Read(tools, closed)
 
 
 class ServiceTools:
-    """See `tools.invocation.ports.Services`."""
+    """See `tools.invocation.ports.Services`; `look_again` is for a service whose tool is not as it was accepted."""
+
+    def __init__(self, look_again: LookAgain):
+        self._look_again = look_again
 
     async def tool(self, connection: Connection, name: str) -> Tool | None:
         """With the credential, still encrypted; one that may not be called any more says so when it is executed."""
@@ -56,5 +82,5 @@ class ServiceTools:
         declared = Declared(*row["declared"])
         if row["state"]:
             return ClosedTool(declared, _WHY[row["state"]])
-        credential = Credential(row["identity"], row["header"], row["secret"])
-        return HttpTool(declared, Endpoint(row["url"], row["http"], credential))
+        endpoint = Endpoint(str(row["service_id"]), row["url"], row["http"], Credential.of_row(row))
+        return McpTool(declared, endpoint, self._look_again) if row["kind"] == "mcp" else HttpTool(declared, endpoint)

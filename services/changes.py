@@ -5,6 +5,7 @@ A document has been fetched, and read, before: nothing here asks a network.
 
 import math
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,12 +14,13 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from yarl import URL
 
-from services import credentials, snapshots
+from services import credentials, recorded, snapshots
 from services.credentials import Credential
-from services.errors import InvalidService, NoSuchService, NotBuilt, OtherDefinition, SlugTaken
+from services.errors import InvalidService, NoSuchService, OtherDefinition, SlugTaken
 from services.models import Service, ServiceTool
-from services.offers import definition, descriptor
+from services.offers import definition, descriptor, mcp
 from services.offers.descriptor import Offer
+from tenants.people.changes import record
 from tools.interface import Tier
 from tools.network import egress
 from tools.network.egress import EgressRefused
@@ -27,6 +29,8 @@ from tools.registry import MAX_TIMEOUT
 LABELS = ("reads_private", "reads_untrusted", "leaves_tenant")
 MAX_SERVICES = 2000
 DEFAULT_TIMEOUT = 20.0
+# They are addresses of the API below /api/v1/services/.
+RESERVED = frozenset({"catalogue"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +46,9 @@ class Source:
 
     def offer(self, slug: str) -> Offer:
         """What it offers; raises InvalidService."""
-        at = "openapi" if self.kind == "openapi" else "descriptor"
+        at = {"openapi": "openapi", "mcp": "url"}.get(self.kind, "descriptor")
         offer = snapshots.read(self.kind, slug, snapshots.parsed(self.text, at), self.operations)
-        if not descriptor.is_path(offer.skill):
+        if self.kind == "mcp" or not descriptor.is_path(offer.skill):
             return offer
         skill = definition.check_words(self.skill, "descriptor.skill", descriptor.MAX_SKILL)
         return replace(offer, skill=skill, skill_problem=self.skill_problem)
@@ -64,10 +68,10 @@ class NewService:
     def read(cls, given: dict[str, Any]) -> "NewService":
         """Out of a request's body; raises InvalidService."""
         kind = given.get("kind")
-        if kind == "mcp":
-            raise NotBuilt("Services of the kind mcp are not supported yet; there are http and openapi.", "kind")
-        if kind not in ("http", "openapi"):
+        if kind not in ("http", "openapi", "mcp"):
             raise InvalidService("kind must be http, openapi or mcp.", "kind")
+        if given.get("slug") in RESERVED:
+            raise InvalidService("No service can have this slug; choose another.", "slug")
         return cls(
             slug=definition.check_slug(given.get("slug")),
             kind=kind,
@@ -97,8 +101,14 @@ def seconds(given: Any) -> float:
     return float(given)
 
 
-def add(tenant_id: uuid.UUID, wanted: NewService, source: Source) -> Service:
-    """Add a service with its tools, none of them enabled; raises InvalidService and SlugTaken."""
+Suggest = Callable[[str], dict[str, Any]]
+
+
+def add(tenant_id: uuid.UUID, wanted: NewService, source: Source, suggest: Suggest | None = None) -> Service:
+    """Add a service with its tools, none of them enabled; raises InvalidService and SlugTaken.
+
+    What `suggest` says of a tool, by its name, is said of it from the beginning; it never switches one on.
+    """
     offer = source.offer(wanted.slug)
     if Service.objects.filter(tenant_id=tenant_id).count() >= MAX_SERVICES:
         raise InvalidService(f"A tenant can have {MAX_SERVICES:,} services, and has them. Remove one first.")
@@ -114,6 +124,7 @@ def add(tenant_id: uuid.UUID, wanted: NewService, source: Source) -> Service:
                 identity=credential.identity,
                 header=credential.header,
                 secret=credential.secret,
+                oauth=dict(credential.oauth),
                 source=source.text,
                 source_url=source.url,
                 operations=source.operations,
@@ -121,12 +132,21 @@ def add(tenant_id: uuid.UUID, wanted: NewService, source: Source) -> Service:
     except IntegrityError:
         raise SlugTaken(wanted.slug) from None
     _take(service, offer, new=True)
-    return found(wanted.slug)
+    service = found(wanted.slug)
+    record(None, recorded.service(service))
+    for tool in offer.tools if suggest else ():
+        assert suggest is not None
+        change_tool(wanted.slug, tool.name, suggest(tool.name) | {"enabled": False})
+    return service
 
 
 def change(slug: str, given: dict[str, Any]) -> Service:
-    """Change `url`, `timeout`, `credential`, `enabled` or `in_prompts`; raises InvalidService and NoSuchService."""
+    """Change `url`, `timeout`, `credential`, `enabled`, `in_prompts`, or the `feeds` of an MCP server.
+
+    Raises InvalidService and NoSuchService.
+    """
     service = found(slug, lock=True)
+    before = recorded.service(service)
     for name, value in given.items():
         if name == "url":
             service.url = moved(service, address(value, "url"), "credential" in given)
@@ -135,34 +155,54 @@ def change(slug: str, given: dict[str, Any]) -> Service:
         elif name == "credential":
             credential = credentials.read(value)
             service.identity, service.header = credential.identity, credential.header
-            service.secret = credential.secret
+            service.secret, service.oauth = credential.secret, dict(credential.oauth)
         elif name in ("enabled", "in_prompts"):
             setattr(service, name, _boolean(value, name))
+        elif name == "feeds" and service.kind == Service.Kind.MCP:
+            service.feeds = mcp.feeds(value, service.mcp)
         else:
             raise InvalidService(f"{name:.80} is not known here, or cannot be changed.", name[:80])
     service.updated_at = Now()
     service.save()
-    return found(slug)
+    service = found(slug)
+    record(before, recorded.service(service))
+    return service
 
 
 def refresh(slug: str, source: Source) -> Service:
     """Take a new snapshot: whatever changed is closed until it is accepted. Raises InvalidService, NoSuchService."""
     service = found(slug, lock=True)
+    before = recorded.service(service)
     _take(service, source.offer(slug))
     Service.objects.filter(pk=service.pk).update(
         source=source.text, source_url=source.url, operations=source.operations
     )
-    return found(slug)
+    service = found(slug)
+    record(before, recorded.service(service))
+    return service
 
 
 def remove(slug: str) -> None:
     """Remove a service and its tools; the record of their calls stays. Raises NoSuchService."""
-    found(slug, lock=True).delete()
+    service = found(slug, lock=True)
+    record(recorded.service(service), None)
+    service.delete()
 
 
-def change_tool(slug: str, name: str, given: dict[str, Any]) -> ServiceTool:
-    """Change what a tenant says of a tool; raises InvalidService, NoSuchService."""
-    tool = found_tool(slug, name, lock=True)
+def change_tool(slug: str, name: str, given: dict[str, Any], *, tenant_id: uuid.UUID | None = None) -> ServiceTool:
+    """Change what a tenant says of a tool; raises InvalidService, NoSuchService. See `found` for `tenant_id`."""
+    tool = found_tool(slug, name, lock=True, tenant_id=tenant_id)
+    before = recorded.tool(tool)
+    check_tool(tool, given)
+    tool.updated_at = Now()
+    tool.save()
+    tool = found_tool(slug, name, tenant_id=tenant_id)
+    record(before, recorded.tool(tool))
+    return tool
+
+
+def check_tool(tool: ServiceTool, given: dict[str, Any]) -> None:
+    """Put what a tenant says of a tool into the row, and save nothing; raises InvalidService."""
     for key, value in given.items():
         if key in ("enabled", "idempotent", "parallel_safe"):
             setattr(tool, key, _boolean(value, key))
@@ -179,9 +219,6 @@ def change_tool(slug: str, name: str, given: dict[str, Any]) -> ServiceTool:
                 setattr(tool, label, _boolean(yes, f"labels.{label}"))
         else:
             raise InvalidService(f"{key:.80} is not known here, or cannot be changed.", key[:80])
-    tool.updated_at = Now()
-    tool.save()
-    return found_tool(slug, name)
 
 
 def accept(slug: str, name: str, given: dict[str, Any]) -> ServiceTool | None:
@@ -195,23 +232,27 @@ def accept(slug: str, name: str, given: dict[str, Any]) -> ServiceTool | None:
     tool = found_tool(slug, name, lock=True)
     if read != (tool.hash or tool.accepted_hash):
         raise OtherDefinition(tool.hash or tool.accepted_hash)
+    before = recorded.tool(tool)
     gone = not tool.hash
     snapshots.accept(tool)
-    return None if gone else found_tool(slug, name)
+    accepted = None if gone else found_tool(slug, name)
+    record(before, recorded.tool(accepted) if accepted is not None else None)
+    return accepted
 
 
-def found(slug: str, *, lock: bool = False) -> Service:
-    """The tenant's service; raises NoSuchService."""
+def found(slug: str, *, lock: bool = False, tenant_id: uuid.UUID | None = None) -> Service:
+    """The tenant's service; raises NoSuchService. Who sees more than one tenant says which by `tenant_id`."""
     services = Service.objects.select_for_update() if lock else Service.objects.all()
+    services = services.filter(tenant_id=tenant_id) if tenant_id else services
     service = services.filter(slug=slug).first() if "\x00" not in slug else None
     if service is None:
         raise NoSuchService
     return service
 
 
-def found_tool(slug: str, name: str, *, lock: bool = False) -> ServiceTool:
-    """A tool of the tenant's service, by its own or its full name; raises NoSuchService."""
-    service = found(slug, lock=lock)
+def found_tool(slug: str, name: str, *, lock: bool = False, tenant_id: uuid.UUID | None = None) -> ServiceTool:
+    """A tool of the tenant's service, by its own or its full name; raises NoSuchService. As `found` does."""
+    service = found(slug, lock=lock, tenant_id=tenant_id)
     tools = ServiceTool.objects.select_for_update() if lock else ServiceTool.objects.all()
     own = name.removeprefix(f"{slug}.")
     tool = tools.filter(service=service, name=own).first() if "\x00" not in name else None

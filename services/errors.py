@@ -3,10 +3,11 @@
 Refused                     the answer's HTTP status, code and words
 ├── NoSuchService           404 not_found
 ├── InvalidService          400 invalid_service
-│   └── NotBuilt            400 not_supported
 ├── SlugTaken               409 slug_taken
 ├── OtherDefinition         409 definition_changed
-└── SourceFailed            502 source_failed
+├── FeedsChanged            409 feeds_changed
+├── SourceFailed            502 source_failed
+└── NothingFound            400 nothing_found
 """
 
 from tenants.errors import Refused
@@ -26,12 +27,6 @@ class InvalidService(Refused):
     """What was sent makes no service, or what the service offers cannot be used."""
 
     code = "invalid_service"
-
-
-class NotBuilt(InvalidService):
-    """A kind of service, or of credential, that this version of Toolgate does not have."""
-
-    code = "not_supported"
 
 
 class SlugTaken(Refused):
@@ -58,8 +53,29 @@ class OtherDefinition(Refused):
         self.more = {"hash": present}
 
 
+class FeedsChanged(Refused):
+    """The feeds are not those that the form was made of."""
+
+    status = 409
+    code = "feeds_changed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Another owner has changed the feeds meanwhile. Nothing was saved: look at them again.", "feeds"
+        )
+
+
 class SourceFailed(Refused):
     """The address of a descriptor or document did not answer with one."""
 
     status = 502
     code = "source_failed"
+
+
+class NothingFound(Refused):
+    """An address, or a text, is nothing that offers tools."""
+
+    code = "nothing_found"
+
+    def __init__(self, words: str):
+        super().__init__(words, "url")

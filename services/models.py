@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
-from tenants.models import Tenant
+from tenants.models import Tenant, User
 from tenants.scope.jsonb import JSONField
 from tools.models import TIERS
 
@@ -40,6 +40,7 @@ class Service(models.Model):
     identity = models.CharField(max_length=16, choices=Identity.choices, default=Identity.NONE)
     header = models.CharField(max_length=100, blank=True, default="", help_text="The header of a header credential.")
     secret = models.TextField(blank=True, default="", editable=False, help_text="The credential, encrypted.")
+    oauth = JSONField(default=dict, blank=True, help_text="Of an OAuth credential, what is no secret.")
     timeout = models.FloatField(default=20.0, help_text="Seconds that one call may take.")
     source_url = models.CharField(
         max_length=2048, blank=True, default="", help_text="Where a refresh fetches the document; empty: nowhere."
@@ -50,6 +51,7 @@ class Service(models.Model):
     feeds = JSONField(default=list, blank=True, help_text="What is put into prompts: [{name, path, ttl}].")
     skill = models.TextField(blank=True, default="", help_text="Guidance that is put into prompts.")
     skill_problem = models.TextField(blank=True, default="", help_text="Why its descriptor's skill is not here.")
+    mcp = JSONField(default=dict, blank=True, help_text="What an MCP server offers beside tools.")
     in_prompts = models.BooleanField(default=True, help_text="Whether feeds and skill are put into prompts.")
     snapshot_at = models.DateTimeField(db_default=Now(), help_text="When its tools were read last.")
     created_at = models.DateTimeField(db_default=Now())
@@ -112,3 +114,124 @@ class ServiceTool(models.Model):
 
     def __str__(self) -> str:
         return self.tool_name
+
+
+class Connection(models.Model):
+    """Tokens of an authorization server: a user's for a service, or without a user the tenant's own.
+
+    `fence` counts the writes of tokens; who may ask for new ones has `refreshing_until`. Once `ended_at` is set, the
+    user has to connect again.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    # The migration makes the keys of these two with the tenant in them.
+    service = models.ForeignKey(
+        Service, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    user = models.ForeignKey(
+        User, on_delete=models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    issuer = models.CharField(max_length=2048)
+    resource = models.CharField(max_length=2048, blank=True, help_text="What the tokens are for; empty: not said.")
+    server = JSONField(help_text="The endpoints that the tokens are from.")
+    client_id = models.CharField(max_length=8192)
+    client_secret = models.TextField(blank=True, default="", editable=False, help_text="Encrypted.")
+    access_token = models.TextField(blank=True, default="", editable=False, help_text="Encrypted.")
+    refresh_token = models.TextField(blank=True, default="", editable=False, help_text="Encrypted.")
+    scope = models.TextField(blank=True, default="", help_text="What was granted.")
+    expires_at = models.DateTimeField(null=True, help_text="Of the access token; null: the server does not say.")
+    fence = models.IntegerField(default=0)
+    refreshing_until = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    problem = models.TextField(blank=True, default="", help_text="Why there is no newer token.")
+    connected_at = models.DateTimeField(db_default=Now())
+    refreshed_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "connections"
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "service", "user"], name="connections_key", nulls_distinct=False)
+        ]
+        indexes = [models.Index(fields=["tenant", "user"], name="connections_user")]
+
+    def __str__(self) -> str:
+        return f"{self.service_id} as {self.user_id or 'the tenant'}"
+
+
+class ConnectionAttempt(models.Model):
+    """A user on the way through an authorization server's pages; it is used once."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    service = models.ForeignKey(
+        Service, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    user = models.ForeignKey(User, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    state_hash = models.BinaryField(help_text="SHA-256 of `state`.")
+    session_hash = models.BinaryField(null=True, help_text="SHA-256 of the session's key; null: begun with an API key.")
+    verifier = models.TextField(editable=False, help_text="Encrypted.")
+    server = JSONField()
+    client_id = models.CharField(max_length=8192)
+    client_secret = models.TextField(blank=True, default="", editable=False, help_text="Encrypted.")
+    resource = models.CharField(max_length=2048, blank=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "connection_attempts"
+        constraints = [models.UniqueConstraint(fields=["tenant", "state_hash"], name="connection_attempts_state")]
+        indexes = [
+            models.Index(fields=["tenant", "user"], name="connection_attempts_user"),
+            models.Index(fields=["expires_at"], name="connection_attempts_over"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.service_id} as {self.user_id}"
+
+
+class ServiceClient(models.Model):
+    """The client that Toolgate registered at an authorization server, for a service."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    service = models.ForeignKey(
+        Service, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    issuer = models.CharField(max_length=2048)
+    redirect_uri = models.CharField(max_length=2048)
+    client_id = models.CharField(max_length=8192)
+    client_secret = models.TextField(blank=True, default="", editable=False, help_text="Encrypted.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "service_clients"
+        constraints = [models.UniqueConstraint(fields=["tenant", "service"], name="service_clients_key")]
+
+    def __str__(self) -> str:
+        return f"{self.service_id} at {self.issuer}"
+
+
+class TokenRevocation(models.Model):
+    """Tokens that are not used any more, until their server has been told so; a trigger of `connections` writes it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    # It outlives its tenant: the server has to be told all the same.
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False
+    )
+    server = JSONField()
+    client_id = models.CharField(max_length=8192)
+    client_secret = models.TextField(blank=True, editable=False, help_text="Encrypted.")
+    access_token = models.TextField(blank=True, editable=False, help_text="Encrypted.")
+    refresh_token = models.TextField(blank=True, editable=False, help_text="Encrypted.")
+    attempts = models.SmallIntegerField(default=0)
+    due_at = models.DateTimeField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "token_revocations"
+        indexes = [models.Index(fields=["due_at"], name="token_revocations_due")]
+
+    def __str__(self) -> str:
+        return str(self.id)

@@ -1,12 +1,13 @@
 """Services as their owners see them: never a credential, and how the last real calls went."""
 
 import uuid
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import connections, router
 
-from services.models import Service, ServiceTool
+from services.models import Connection, Service, ServiceTool
 from services.offers import definition
 
 # By tool: the last call that reached the service, or tried to. Each is one look into an index.
@@ -21,17 +22,19 @@ _LAST_CALLS = """
 MOST_ASKED = 100
 
 LastCalls = dict[str, dict[str, Any]]
+Connected = Mapping[uuid.UUID, Connection]
+_OAUTH = (Service.Identity.OAUTH_CLIENT, Service.Identity.OAUTH_USER)
 
 
-def summary(service: Service) -> dict[str, Any]:
-    """A service as lists show it."""
+def summary(service: Service, connected: Connected | None = None) -> dict[str, Any]:
+    """A service as lists show it; `connected` as in `credential`."""
     return {
         "slug": service.slug,
         "kind": service.kind,
         "url": service.url,
         "description": service.description,
         "enabled": service.enabled,
-        "credential": {"type": service.identity} | ({"name": service.header} if service.header else {}),
+        "credential": credential(service, connected),
         "timeout": service.timeout,
         "source_url": service.source_url or None,
         "operations": service.operations,
@@ -41,16 +44,43 @@ def summary(service: Service) -> dict[str, Any]:
     }
 
 
+def credential(service: Service, connected: Connected | None) -> dict[str, Any]:
+    """What may be said of a service's credential; of an OAuth one also whether there are tokens, and until when.
+
+    `connected` has connections by service: the viewer's where each user has their own, else the tenant's.
+    """
+    said: dict[str, Any] = {"type": service.identity}
+    if service.header:
+        said["name"] = service.header
+    if service.identity in _OAUTH:
+        found = (connected or {}).get(service.id)
+        said |= {name: service.oauth[name] for name in ("client_id", "scopes", "resource") if name in service.oauth}
+        said |= {"issuer": service.oauth.get("issuer"), "connected": found is not None, "expires_at": None}
+        if found is not None:
+            said |= {"issuer": found.issuer, "expires_at": found.expires_at}
+    return said
+
+
+def connected(services: Sequence[Service]) -> Connected:
+    """The connections of these services that the viewer's scope has, by service; none asks for none."""
+    wanted = [each.id for each in services if each.identity in _OAUTH]
+    if not wanted:
+        return {}
+    found = Connection.objects.filter(service__in=wanted, ended_at=None).exclude(access_token="")
+    return {each.service_id: each for each in found.only("service_id", "issuer", "expires_at")}
+
+
 def whole(service: Service) -> dict[str, Any]:
     """A service with its tools and how their last calls went: three statements, however many tools it has."""
     tools = list(ServiceTool.objects.filter(service=service).order_by("tool_name"))
     last = last_calls(service.tenant_id, [each.tool_name for each in tools if each.enabled][:MOST_ASKED])
-    return summary(service) | {
+    return summary(service, connected([service])) | {
         "endpoints": service.endpoints,
         "feeds": service.feeds,
         "skill": service.skill,
         "skill_problem": service.skill_problem,
         "in_prompts": service.in_prompts,
+        "mcp": service.mcp or None,
         "status": status(last),
         "tools": [tool(each, last) for each in tools],
     }
@@ -69,7 +99,7 @@ def tool(row: ServiceTool, last: LastCalls | None = None) -> dict[str, Any]:
         "output_schema": given.get("outputSchema"),
         "parameters": row.parameters,
         "annotations": given.get("annotations", {}),
-        "http": row.http and {"method": row.http["method"], "path": row.http["path"]},
+        "http": {"method": row.http["method"], "path": row.http["path"]} if row.http and "path" in row.http else None,
         "enabled": row.enabled and drift is None,
         "tier": row.tier,
         "idempotent": row.idempotent,

@@ -8,30 +8,27 @@ a row, not in the offer       closed, its hash empty; dropped when it was never 
 
 from typing import Any
 
-import orjson
 from django.db.models.functions import Now
 
-from services.errors import InvalidService
+from services import recorded
 from services.models import Service, ServiceTool
-from services.offers import definition, descriptor, openapi
+from services.offers import definition, descriptor, documents, mcp, openapi
 from services.offers.definition import Definition
 from services.offers.descriptor import Offer
+from tenants.people.changes import Said, record_all
 from tools.registry import registry
 
 
 def read(kind: str, slug: str, document: Any, operations: list[str]) -> Offer:
     """The offer that a descriptor or a document makes; raises InvalidService."""
+    if kind == "mcp":
+        return mcp.read(slug, document)
     return openapi.read(slug, document, operations) if kind == "openapi" else descriptor.read(slug, document)
 
 
 def parsed(text: str, field: str) -> Any:
-    """The JSON in a document that was fetched; raises InvalidService."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        raise InvalidService(
-            "The address answered something that is not JSON. (YAML has to be made JSON first.)", field
-        ) from None
+    """What is in a document that was fetched; raises InvalidService."""
+    return documents.decoded(text, field)
 
 
 def take(service: Service, offer: Offer, *, new: bool = False) -> None:
@@ -41,6 +38,7 @@ def take(service: Service, offer: Offer, *, new: bool = False) -> None:
     taken = dict(others.values_list("alias", "tool_name"))
     definition.refuse_collisions(service.slug, names, taken, list(registry().all()))
     rows = {row.name: row for row in ServiceTool.objects.select_for_update().filter(service=service)}
+    before = {name: recorded.tool(row) for name, row in rows.items()}
     ServiceTool.objects.bulk_create([_new(service, each) for each in offer.tools if each.name not in rows])
     for each in offer.tools:
         if (row := rows.pop(each.name, None)) is not None:
@@ -50,18 +48,30 @@ def take(service: Service, offer: Offer, *, new: bool = False) -> None:
             _save(row, hash="", pending=None)
         else:
             row.delete()
+    if not new:
+        _record(service, before)
+    # Owners choose the feeds of an MCP server, among its resources.
+    feeds = mcp.still_there(service.feeds, offer.mcp) if service.kind == Service.Kind.MCP else offer.feeds
     # What has changed is not put into prompts until an owner has read it.
-    same = (service.skill, service.feeds) == (offer.skill, offer.feeds)
+    same = (service.skill, service.feeds) == (offer.skill, feeds)
     Service.objects.filter(pk=service.pk).update(
-        in_prompts=service.in_prompts and (new or same),
+        # What an MCP server says has not been read by an owner before it is added.
+        in_prompts=service.in_prompts and (same or (new and service.kind != Service.Kind.MCP)),
         skill_problem=offer.skill_problem,
         description=offer.description,
         skill=offer.skill,
         endpoints=offer.endpoints,
-        feeds=offer.feeds,
+        feeds=feeds,
+        mcp=offer.mcp,
         snapshot_at=Now(),
         updated_at=Now(),
     )
+
+
+def _record(service: Service, before: dict[str, Said]) -> None:
+    """Put on record which tools came, changed or went."""
+    after = {row.name: recorded.tool(row) for row in ServiceTool.objects.filter(service=service)}
+    record_all((before.get(name), after.get(name)) for name in sorted({*before, *after}))
 
 
 def accept(row: ServiceTool) -> None:

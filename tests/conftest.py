@@ -26,6 +26,7 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from gateway.embedded.services import valkey
 from gateway.embedded.services.together import EmbeddedServices
 from tests.brokers import BROKERS
+from tests.hanging import pytest_runtest_teardown as pytest_runtest_teardown
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # What takes seconds to start and serves more than one test, by the folder or file whose tests share it.
-DEAR = ("house", "mocked", "allowing", "services", "log")
+DEAR = ("deployment", "mocked", "allowing", "services", "log")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -150,10 +151,23 @@ async def _closed_loop_resources(request: pytest.FixtureRequest) -> AsyncIterato
     """Close what an asynchronous test opened on its event loop."""
     yield
     from tenants.scope import transactions
-    from tools.network import redis
+    from tools.network import clients, redis
 
+    await clients.close()
     await redis.close()
     await transactions.close_pools()
+    _close_pools_of_ended_loops()
+
+
+def _close_pools_of_ended_loops() -> None:
+    """Give back connections that synchronous code had opened on a loop of its own, which nobody would until the garbage
+    is collected: PostgreSQL has no more than so many."""
+    from tenants.scope import transactions
+
+    for loop in [each for each in list(transactions._pools) if each.is_closed()]:
+        for pool in transactions._pools.pop(loop).values():
+            for connection in pool._pool:
+                connection.pgconn.finish()
 
 
 @pytest.fixture

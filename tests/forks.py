@@ -15,12 +15,14 @@ import socket
 import sys
 import threading
 import time
+import traceback
 import types
+from collections.abc import Callable
 from typing import Any
 
 # What is not imported here but in each process: our own code, and these, which want that process's settings.
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-WITH_SETTINGS = ("django.contrib", "rest_framework", "drf_spectacular", "django_filters", "unfold")
+WITH_SETTINGS = ("allauth", "django.contrib", "rest_framework", "drf_spectacular", "django_filters", "unfold")
 PROCESSES = """
 import warnings; warnings.simplefilter("ignore")
 import gateway.config.asgi, gateway.server.__main__, celery.__main__, celery.bin.celery
@@ -66,8 +68,11 @@ def _preload() -> None:
     gc.freeze()
 
 
-def serve(asked: socket.socket) -> dict[str, Any] | None:
-    """Answer requests until the tests end; in each new process, return what it is to run."""
+def serve(asked: socket.socket, enter: Callable[[dict[str, str]], bool] | None = None) -> dict[str, Any] | None:
+    """Answer requests until the tests end; in each new process, return what it is to run.
+
+    `enter` may refuse an environment: then there is no new process, and the answer is 0.
+    """
     while True:
         size, descriptors, _, _ = socket.recv_fds(asked, 4, 3)
         if not size:
@@ -76,6 +81,10 @@ def serve(asked: socket.socket) -> dict[str, Any] | None:
         reading, writing = os.pipe()
         between = os.fork()
         if between == 0:
+            request: dict[str, Any] = json.loads(message)
+            if enter is not None and not _entered(enter, request["environment"]):
+                os.write(writing, b"0")
+                os._exit(0)
             # The parent of the parent takes over: the process becomes a child of the tests, not of this one.
             intermediate = os.getpid()
             pid = os.fork()
@@ -87,14 +96,22 @@ def serve(asked: socket.socket) -> dict[str, Any] | None:
             for descriptor in (reading, writing):
                 os.close(descriptor)
             asked.close()
-            _become(request := json.loads(message), descriptors)
+            _become(request, descriptors)
             return request
         os.close(writing)
         os.waitpid(between, 0)
-        with open(reading) as told:
-            asked.sendall(told.read().encode())
+        with open(reading) as shown:
+            asked.sendall(shown.read().encode())
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _entered(enter: Callable[[dict[str, str]], bool], environment: dict[str, str]) -> bool:
+    try:
+        return enter(environment)
+    except BaseException:
+        traceback.print_exc()
+        return False
 
 
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:

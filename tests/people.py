@@ -1,15 +1,17 @@
 """The cast of the tests."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from django.db import transaction
 from django_ratelimit.core import get_usage
 
 from audit.identifiers import uuid7
-from gateway.runs.agents import create_tenant
+from gateway.runs.agents.queries import create_tenant
 from tenants.models import Membership, User
-from tenants.people import keys
+from tenants.people import changes, keys
 from tenants.people.principal import Principal, scopes_of
 from tenants.scope.routing import on_login
 from tenants.scope.transactions import TenantScope
@@ -28,7 +30,7 @@ class Person:
 
     @property
     def scope(self) -> TenantScope:
-        """The walls that this person stands within."""
+        """The tenant and user that this person's queries are limited to."""
         return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
     @property
@@ -50,11 +52,22 @@ class Cast:
     olga: Person
 
 
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """A test's tenant begins with an empty ledger."""
+    writers = list(changes._writers)
+    changes.register(lambda made: None)
+    try:
+        yield
+    finally:
+        changes._writers[:] = writers
+
+
 def make_tenant(password: str | None = None, *, unhurried: bool = False) -> Cast:
     """A tenant nobody else has; usernames end in its slug. Without `password` nobody has one."""
     slug = f"t{uuid.uuid4().hex[:12]}"
     people: dict[str, Person] = {}
-    with on_login("operator"), transaction.atomic(using="operator"):
+    with on_login("operator"), transaction.atomic(using="operator"), _unrecorded():
         tenant = create_tenant(slug=slug)
         users = [User(id=_user_id(tenant.id, unhurried), username=f"{name}-{slug}") for name in CAST]
         for user in users:

@@ -79,9 +79,10 @@ class Stack:
 
     def start_web(self, name: str, **environment: str) -> str:
         """Start another web process, called "… web", beside the first on the same database and Valkey; its URL, once it
-        answers."""
+        answers. In the environment, `{port}` is its port."""
         self._ports[name] = free_port()
-        self.start(name, **environment)
+        port = str(self._ports[name])
+        self.start(name, **{each: value.replace("{port}", port) for each, value in environment.items()})
         url = f"http://127.0.0.1:{self._ports[name]}"
         self.wait_ready(url, "/healthz")
         return url

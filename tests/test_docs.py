@@ -43,7 +43,9 @@ _PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 _NAME = re.compile(r"(?:gateway|approvals|notifications|services|tools|audit|tenants|tests)(?:\.\w+)+")
 _FILES = (".py", ".md", ".toml", ".yml", ".lock", ".svg", ".png")
 # Methods of the Model Context Protocol that look like paths of the checkout.
-_METHOD = re.compile(r"tools/(call|list)|notifications/cancelled")
+_METHOD = re.compile(
+    r"tools/(call|list)|notifications/(cancelled|message|resources/updated|subscriptions/acknowledged)"
+)
 # What a running Toolgate writes, and what only an example makes.
 _NOT_IN_THE_CHECKOUT = re.compile(r"var/|my_tools|count_words|staticfiles")
 

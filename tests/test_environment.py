@@ -84,6 +84,13 @@ def test_links_lead_to_where_people_reach_the_pages(environment: dict[str, str],
     assert read("PUBLIC_URL", **environment) == [url]
 
 
+def test_links_that_a_command_writes_lead_to_the_port_that_is_served(tmp_path: Path) -> None:
+    (tmp_path / "services.json").write_text('{"PORT": "8123"}')
+    given = {"TOOLGATE_DATA_DIR": str(tmp_path)}
+    assert read("PUBLIC_URL", **given) == ["http://127.0.0.1:8123"]
+    assert read("PUBLIC_URL", PORT="8124", **given) == ["http://127.0.0.1:8124"]
+
+
 def test_private_places_are_allowed_by_name_address_and_network() -> None:
     given = "Intern.Example, 10.0.0.0/8,fd00::/8,127.0.0.1"
     [[hosts, networks]] = read("TOOLGATE_EGRESS_ALLOW", TOOLGATE_EGRESS_ALLOW=given)

@@ -1,6 +1,7 @@
 """What the tests lean on does what they take for granted."""
 
 import os
+import re
 import signal
 import smtplib
 import socket
@@ -116,5 +117,98 @@ def test_a_forked_process_is_a_child_that_signals_end() -> None:
 def test_what_only_the_interpreter_heeds_starts_it() -> None:
     look = "import sys; print('django' in sys.modules)"
     for command, environment in ((["-I", "-c", look], {}), (["-c", look], {"PYTHONHASHSEED": "0"})):
-        told = processes.run([sys.executable, *command], env=os.environ | environment, stdout=subprocess.PIPE)
-        assert told.stdout == b"False\n"
+        found = processes.run([sys.executable, *command], env=os.environ | environment, stdout=subprocess.PIPE)
+        assert found.stdout == b"False\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "environment", "prepared"),
+    [
+        ("command", {}, True),
+        ("web", {"PUBLIC_URL": "https://gate.example", "DATABASE_POOL_SIZE": "7"}, True),
+        # The URL configuration has read the first, the tools the second.
+        ("web", {"TOOLGATE_MAX_BODY_BYTES": "70000"}, False),
+        ("worker", {"BRAVE_API_KEY": "key"}, False),
+        ("command", {"PUBLIC_URL": "nowhere"}, False),
+    ],
+)
+def test_a_prepared_process_has_the_settings_of_its_environment(
+    kind: str, environment: dict[str, str], prepared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forked: list[bool] = []
+    fork = processes._Parent.fork
+
+    def noted(parent: processes._Parent, descriptors: list[int], request: dict[str, object]) -> int:
+        forked.append(bool(pid := fork(parent, descriptors, request)))
+        return pid
+
+    def printed(done: subprocess.CompletedProcess[str]) -> tuple[int, str, list[str]]:
+        return done.returncode, re.sub("0x[0-9a-f]+", "", done.stdout), done.stderr.splitlines()[-1:]
+
+    options = {"cwd": processes.ROOT, "capture_output": True, "text": True}
+    options["env"] = os.environ | {"TOOLGATE_PROCESS": kind} | environment
+    command = [sys.executable, "manage.py", "diffsettings"]
+    processes._prepared(kind, os.environ.get("PYTHONPATH", ""))
+    with monkeypatch.context() as patched:
+        patched.setattr(processes, "is_prepared", lambda *_: False)
+        usual = processes.run(command, **options)
+    monkeypatch.setattr(processes._Parent, "fork", noted)
+    assert printed(processes.run(command, **options)) == printed(usual)
+    assert forked == ([True] if prepared else [False, True])
+
+
+def test_a_parent_that_does_not_answer_is_asked_no_more() -> None:
+    silent: list[socket.socket] = []
+    parent = processes._Parent(lambda answering: silent.append(answering.dup()))
+    parent._asking.settimeout(0.01)
+    request = {"run": ["-c", ""]}
+    assert parent.fork([0, 1, 2], request) == 0
+    with pytest.raises(BrokenPipeError):
+        silent[0].sendall(b"1")
+    assert parent.fork([0, 1, 2], request) == 0
+    silent[0].close()
+
+
+IMPATIENT = """
+from tests import hanging
+from tests.hanging import pytest_runtest_teardown
+
+hanging.TEARDOWN_SECONDS = hanging.AGAIN_SECONDS = 0.2
+"""
+HANGS = """
+import threading
+import pytest
+
+@pytest.fixture
+def first():
+    yield
+    threading.Event().wait()
+
+@pytest.fixture
+def second(first):
+    yield
+    threading.Event().wait()
+
+def test_fails(second):
+    assert False
+
+def test_passes(second):
+    pass
+"""
+
+
+def test_a_teardown_that_hangs_fails_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(IMPATIENT)
+    (tmp_path / "test_it.py").write_text(HANGS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:warnings", "--rootdir", str(tmp_path)]
+    environment = os.environ | {"PYTHONPATH": str(processes.ROOT)}
+    done = processes.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("1 failed, 1 passed, 2 errors")
+    assert "the teardown of test_it.py::test_fails hangs" in done.stdout
+
+
+def test_every_test_module_has_tests() -> None:
+    modules = list(Path(__file__).parent.rglob("test_*.py"))
+    assert len(modules) > 200
+    assert [file.name for file in modules if "def test_" not in file.read_text()] == []

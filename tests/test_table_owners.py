@@ -20,8 +20,9 @@ _LAYERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importli
 PACKAGES: list[str] = list(reversed(_LAYERS))
 # What is read of packages below, since a question more would be asked on every turn, request or delivery.
 MAY_READ = {
-    # A member's policy, rules, and who may decide: one query with what the package knows of them itself.
-    "tools": {"memberships", "tenants"},
+    # A member's policy, rules, and who may decide: one query with what the package knows of them itself; the
+    # language of who keeps a note.
+    "tools": {"memberships", "tenants", "users"},
     "approvals": {"memberships", "users"},
     # How the last calls of a service's tools went; whose tools they are.
     "services": {"tool_calls"},
@@ -29,8 +30,10 @@ MAY_READ = {
     "notifications": {"memberships", "users"},
     # A run with its calls and what they wait for; what the sweeper looks for; a run's replay, in one snapshot.
     "gateway": {
-        *("tool_calls", "ledger_entries", "ledger_tiles", "approval_requests", "approval_decisions"),
-        "memberships",
+        *("tool_calls", "ledger_entries", "ledger_tiles", "approval_requests", "approval_decisions", "questions"),
+        # Which of the operator's providers a tenant may use.
+        # Whether a schedule's owner may still begin runs.
+        *("memberships", "tenants", "users"),
     },
 }
 OWNERS = {

@@ -1,19 +1,22 @@
 """A tenant's word on tools in the admin: settings and grants. Notes and tasks are their users' own, and not here."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from unfold.admin import ModelAdmin
 from unfold.decorators import action
 
+from tenants.people.changes import Said
+from tenants.recorded_admin import RecordedAdmin
 from tools import configuration
 from tools.gates.rate_counter import readable
 from tools.interface import Tier, Tool
 from tools.models import Grant, ToolSetting
 from tools.registry import registry
+from tools.settings.recorded import GRANT, SETTING
 
 
 class ToolSettingForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -28,22 +31,31 @@ class ToolSettingForm(forms.ModelForm):  # type: ignore[type-arg]
         tool = registry().get(name)
         if tier and tool is None:
             self.add_error("tool_name", "There is no such tool, so its tier cannot be raised.")
-        elif tier and tool is not None and Tier(tier).rank <= tool.tier.rank:
+        elif tier and tool is not None and Tier(tier).rank < _least_said(tool):
             self.add_error("tier", f"{name} declares {tool.tier}: this changes nothing. A tier can only be raised.")
         return cleaned
 
 
+def _least_said(tool: Tool) -> int:
+    """The rank of the lowest tier that changes something of the tool."""
+    return tool.tier.rank + (tool.least_tier is None)
+
+
 @admin.register(ToolSetting)
-class ToolSettingAdmin(ModelAdmin):
+class ToolSettingAdmin(RecordedAdmin):
     """Whether a tenant lets a tool be called, how often, in which tier, and who has to approve it."""
 
     form = ToolSettingForm
-    list_display = ("tool_name", "tenant", "enabled", "rate", "tier", "approvals_needed", "approval_hours")
+    list_display = ("tool_name", "tenant", "enabled", "rate", "tier", "approvals_needed", "approval_seconds")
     list_filter = ("tenant", "enabled", "tier")
     list_select_related = ("tenant",)
     search_fields = ("tool_name",)
     autocomplete_fields = ("tenant",)
     actions_list = ("installed",)
+
+    def said(self, row: ToolSetting) -> Iterable[Said]:
+        """What the tenant says of the tool."""
+        return [SETTING.of(row)]
 
     @action(description="Installed tools", url_path="installed", permissions=["installed"])
     def installed(self, request: HttpRequest) -> HttpResponse:
@@ -67,7 +79,7 @@ def _rows(tool: Tool) -> list[dict[str, str]]:
 
 
 @admin.register(Grant)
-class GrantAdmin(ModelAdmin):
+class GrantAdmin(RecordedAdmin):
     """Who may, or may not, use a tool whatever their role allows."""
 
     list_display = ("tool_name", "tenant", "effect", "user", "role", "created_at")
@@ -76,3 +88,7 @@ class GrantAdmin(ModelAdmin):
     search_fields = ("tool_name", "user__username")
     autocomplete_fields = ("tenant", "user")
     readonly_fields = ("created_at",)
+
+    def said(self, row: Grant) -> Iterable[Said]:
+        """To whom it gives or denies which tool."""
+        return [GRANT.of(row)]

@@ -1,7 +1,7 @@
 """Tools as each provider wants them told to a model, all from one ToolSpec.
 
-Nothing is cached: a definition is a few small dicts around the spec's own schema, made in less than a microsecond. The
-schema is shared, not copied, so a definition must not be changed by who gets it.
+A definition is a few small dicts around the spec's own schema, which is shared, not copied: it must not be changed by
+who gets it.
 """
 
 from collections.abc import Callable, Iterable

@@ -4,6 +4,7 @@ ToolError
 ├── ToolValidationError   the arguments are wrong; the model may try again        validation_error
 ├── ToolExecutionError    the tool ran and failed; trying again would not help     execution_error
 │   └── ToolCallRejected  its remote is well, and rejected this call               execution_error
+├── ToolUnavailable       what the call needs cannot be had now; nothing was called  unavailable
 ├── ToolPermissionDenied  this call may not do that; never tried again             permission_denied
 └── ToolTimeout           it took too long; may be tried again after a pause       timeout
 
@@ -40,6 +41,12 @@ class ToolExecutionError(ToolError):
 
 class ToolCallRejected(ToolExecutionError):
     """The remote answered, and rejected what it was asked: this says nothing about other calls."""
+
+
+class ToolUnavailable(ToolError):
+    """What the call needs first cannot be had at the moment: nothing was called."""
+
+    code = "unavailable"
 
 
 class ToolPermissionDenied(ToolError):

@@ -5,22 +5,148 @@ for people.
 """
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from audit.canonical import sha256_hex
 from tools.errors import ToolPermissionDenied
+from tools.labels import EVERY_LABEL, Label
+from tools.questions import Answer
 
 if TYPE_CHECKING:
     import aiohttp
 
+    from tools.files import FileStore
     from tools.network.cache import TenantCache
-    from tools.stores import NoteStore, TaskStore
+    from tools.stores import CanvasStore, Meaning, MemoryStore, NoteStore, TaskStore
 
 
 Handle = TypeVar("Handle")
+
+
+class Report(Protocol):
+    """Takes how far a call is, of how much if that is known, and in which words."""
+
+    def __call__(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Never raises, and waits for nothing."""
+        ...
+
+
+def _unheard(progress: float, total: float | None = None, message: str | None = None) -> None:
+    """Nobody listens."""
+
+
+class Log(Protocol):
+    """Takes a log message about a call: a level of RFC 5424 such as "info", any JSON value, and who says it."""
+
+    def __call__(self, level: str, data: Any, logger: str | None = None) -> None:
+        """Never raises, and waits for nothing."""
+        ...
+
+
+def _unlogged(level: str, data: Any, logger: str | None = None) -> None:
+    """Nobody listens."""
+
+
+class CallersTools(Protocol):
+    """The handle `tools`: the tools that the caller may use, under the agent that calls."""
+
+    async def search(self, query: str, limit: int) -> dict[str, Any]:
+        """See `tools.offering.searching.search`."""
+        ...
+
+
+# The handle `fetch_hosts`: the hosts that the tenant allows to be fetched from, as they are now.
+FetchHosts = Callable[[], Awaitable[tuple[str, ...]]]
+
+
+class Children(Protocol):
+    """The handle `children`: the run that makes the call may begin another one, and wait for it."""
+
+    async def begin(
+        self, *, task: str, agent: str | None, context: str | None, output_schema: dict[str, Any] | None = None
+    ) -> uuid.UUID:
+        """Begin a run with a task and a context, by the agent of that slug or the caller's own, in the call's
+        transaction; its id, which the tool raises in WaitsForRun. It is told of the schema that its answer is to fit,
+        which is the call's argument `output_schema`. Raises ToolError."""
+        ...
+
+    async def send(self, *, session_id: str, message: str) -> uuid.UUID:
+        """Begin a run in another conversation of the user's, by the agent that answered there last; as `begin`."""
+        ...
+
+
+class Schedules(Protocol):
+    """The handle `schedules`: the user's schedules, in the call's transaction. Each raises ToolError."""
+
+    async def add(self, *, cron: str, tz: str, content: str) -> dict[str, Any]:
+        """A new one, as `{schedule_id, next_at}`."""
+        ...
+
+    async def list(self) -> list[dict[str, Any]]:
+        """All, as `{schedule_id, cron, tz, content, agent, enabled, paused_because, next_at, last, taint}`; `last` is
+        None or `{slot_at, status, code, run_id}`, `taint` what the conversation had read that made it."""
+        ...
+
+    async def run(self, schedule_id: uuid.UUID) -> dict[str, Any]:
+        """Begin a run of it now, as `{schedule_id, slot_at, status, code, run_id, message}`."""
+        ...
+
+    async def cancel(self, schedule_id: uuid.UUID) -> dict[str, Any] | None:
+        """Delete it: what it was, as `{cron, tz, content}`; None when the user has no such schedule."""
+        ...
+
+
+class Messages(Protocol):
+    """The handle `messages`: messages in the name of the call's user, in the call's transaction."""
+
+    async def send(
+        self, *, to: str, text: str, operation: dict[str, Any] | None, media: Sequence[str] = ()
+    ) -> dict[str, Any]:
+        """Send to "inbox", a verified destination's name, or an address, with the files at these paths of the
+        conversation: `{"message_id", "to", "channel", "status", "taint"}`, the last of which is of the files.
+
+        Raises ToolValidationError, and ToolPermissionDenied for an address that nobody has agreed to.
+        """
+        ...
+
+
+class Reminders(Protocol):
+    """The handle `reminders`: reminders of the call's user, in the call's transaction."""
+
+    async def add(self, *, text: str, at: datetime) -> dict[str, str]:
+        """Remind of `text` at a moment: `{"id", "at", "shown"}`, the last for people. Raises ToolValidationError."""
+        ...
+
+
+# The handle `meaning`: the vector of what is searched for, None where there is none. Raises WaitsForMeaning at first,
+# so a tool asks for it before it does anything. The handle is None where the operator has named no model for that.
+FindMeaning = Callable[[str], "Meaning | None"]
+
+
+class Sessions(Protocol):
+    """The handle `sessions`: the conversations of the call's user.
+
+    Each is `{"session_id", "title", "kind", "labels", "status", "updated_at"}`, and comes with what it has read, which
+    its reader has read then, too.
+    """
+
+    async def find(
+        self, *, query: str | None, label: str | None, limit: int
+    ) -> tuple[list[dict[str, Any]], frozenset[str]]:
+        """Those with each word of the query in their title, and the label; the last used first."""
+        ...
+
+    async def read(self, session_id: str, limit: int) -> tuple[dict[str, Any], frozenset[str]]:
+        """One with its newest `messages`, `[{"role", "content", "truncated", "at"}]`. Raises ToolValidationError."""
+        ...
+
+    async def label(self, session_id: str | None, labels: Sequence[str]) -> str:
+        """Replace the labels of one, or of the call's own; its id. Raises ToolValidationError."""
+        ...
 
 
 class Tier(StrEnum):
@@ -38,6 +164,19 @@ class Tier(StrEnum):
 
 
 _RANKS = {tier: rank for rank, tier in enumerate(Tier)}
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What the tier of a call may go by besides its arguments; None: not known.
+
+    `fetch_hosts` are the hosts that the tenant allows to be fetched from, `destinations` what the caller's verified
+    destinations are called, and `tainted` says whether something untrusted was read where the call comes from.
+    """
+
+    fetch_hosts: tuple[str, ...] | None = None
+    destinations: frozenset[str] | None = None
+    tainted: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +205,16 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """A tool's answer: `output` (any JSON value) for the model, `display` (one line) for people."""
+    """A tool's answer: `output` (any JSON value) for the model, `display` (one line) for people.
+
+    `reads` is what the answer taints its conversation with beside what the tool's labels say: what rows remember of
+    the conversations that they were written in (see `tools.labels.TAINTS`).
+    """
 
     output: Any
     display: str
     artifacts: tuple[Artifact, ...] = ()
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +237,11 @@ class ToolContext:
 
     A call without a chat has no run and no conversation. `seconds` is what is left of the call's time budget when it
     starts. `settings` are the values of the settings that the tool declares, by name.
+
+    A call that is executed again since its user has answered finds the answers to what it asked last in `answers`, by
+    the questions' keys, and in `state` what it had left there (see `tools.questions`). `report` says how far it is:
+    `report(3, 10, "words")`, as often as it likes. `log("info", value)` is a message for the client that made
+    the call, where it asks for those (`/mcp`); nobody hears a transactional tool.
     """
 
     call_id: uuid.UUID
@@ -104,8 +253,23 @@ class ToolContext:
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     notes: "NoteStore | None" = None
     tasks: "TaskStore | None" = None
+    files: "FileStore | None" = None
+    memories: "MemoryStore | None" = None
+    canvas: "CanvasStore | None" = None
     http: "aiohttp.ClientSession | None" = None
     cache: "TenantCache | None" = None
+    answers: Mapping[str, Answer] = field(default_factory=dict, repr=False)
+    state: Any = field(default=None, repr=False)
+    report: Report = field(default=_unheard, repr=False)
+    log: Log = field(default=_unlogged, repr=False)
+    tools: "CallersTools | None" = None
+    fetch_hosts: "FetchHosts | None" = None
+    children: "Children | None" = None
+    schedules: "Schedules | None" = None
+    messages: "Messages | None" = None
+    reminders: "Reminders | None" = None
+    sessions: "Sessions | None" = None
+    meaning: "FindMeaning | None" = None
 
 
 def held(handle: Handle | None, name: str) -> Handle:
@@ -119,19 +283,25 @@ class Tool:
     """A tool: its declaration as class attributes, and `execute`.
 
     `parameters` is a JSON Schema of type object with `additionalProperties: false`.
-    `handles` names the ToolContext handles it needs ("notes", "tasks", "http", "cache").
+    `tier` is the highest that a call can have, and with `least_tier`, the lowest, a call's own is what `tier_of` says.
+    `handles` names the ToolContext handles it needs ("notes", "tasks", "files", "http", "cache", …). With "children" it
+    is transactional, its calls are begun by the process that drives their run, and only a run's calls have the handle.
     `settings` are what the operator configures it with, see Setting; their values are `ctx.settings`.
     `rate` is calls a tenant's user may make, as "count/period" with period s, m, h or d.
     `transactional`: it only touches our own database, through its handles; effect and success then
     commit together, so a lost worker costs nothing. Anything else is remote-bound and has its own share of the worker.
     `idempotent`: running it twice does no more than running it once; only then is it tried again after
     a timeout or a lost worker. `parallel_safe`: a turn's calls of it may run side by side.
+    `listed`: it is among a caller's tools; False for one that only helps to find and call them.
+    `labels`: what its answers hold and where its arguments reach; one that declares none is taken to have all of them.
+    `destinations` names the arguments that say where a call reaches outside: texts, or lists of texts.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     parameters: ClassVar[dict[str, Any]]
     tier: ClassVar[Tier]
+    least_tier: ClassVar[Tier | None] = None
     handles: ClassVar[frozenset[str]] = frozenset()
     settings: ClassVar[tuple[Setting, ...]] = ()
     rate: ClassVar[str] = "30/m"
@@ -139,6 +309,16 @@ class Tool:
     idempotent: ClassVar[bool] = False
     parallel_safe: ClassVar[bool] = False
     timeout: ClassVar[float] = 30.0
+    listed: ClassVar[bool] = True
+    labels: ClassVar[frozenset[Label]] = EVERY_LABEL
+    destinations: ClassVar[tuple[str, ...]] = ()
+
+    def labels_of(self, arguments: Mapping[str, Any]) -> frozenset[Label]:
+        """The labels of a call with arguments that have passed the schema: some or all of those declared.
+
+        Answers at once; what it raises counts as all of them.
+        """
+        return self.labels
 
     @property
     def spec(self) -> ToolSpec:
@@ -150,6 +330,29 @@ class Tool:
         """What an approval of a call is bound to, in hexadecimal: with another one, it is another tool."""
         return sha256_hex(self.parameters)
 
+    @property
+    def own_feeds(self) -> str:
+        """What the feeds of the service that its calls go to are named as a source (`tools.labels`); "" without one."""
+        return ""
+
+    def tier_of(self, arguments: Mapping[str, Any], facts: CallFacts) -> Tier | None:
+        """The tier of a call whose arguments have passed the schema, at once; None where that cannot be decided."""
+        return None
+
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        """Run the tool on arguments that already passed its schema; raises only ToolError."""
+        """Run the tool on arguments that already passed its schema.
+
+        Raises ToolError, and InputRequired unless the tool is transactional, or with `children` WaitsForRun; nothing
+        else.
+        """
         raise ToolPermissionDenied(f"{self.name} has no implementation.")
+
+
+def labels_of(tool: Tool, arguments: Any) -> frozenset[Label]:
+    """The labels of a call: those that the tool says it has with these arguments; where it cannot say, all that it
+    declares."""
+    try:
+        found = tool.labels_of(arguments)
+    except Exception:
+        return tool.labels
+    return found if found <= tool.labels else tool.labels

@@ -20,6 +20,7 @@ from django.conf import settings as django_settings
 from tools import builtin, configuration
 from tools.configuration import InvalidSettings, Values
 from tools.interface import Setting, Tier, Tool, ToolContext
+from tools.labels import EVERY_LABEL, Label
 from tools.schemas.schema import InvalidToolDeclaration, declare
 
 ENTRY_POINTS = "toolgate.tools"
@@ -30,8 +31,8 @@ MAX_TIMEOUT = 30.0
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?")
 _RATE = re.compile(r"[1-9][0-9]{0,8}/[smhd]")
-# The handles are the context's optional fields, so a new handle needs no second list.
-_HANDLES = frozenset(field.name for field in fields(ToolContext) if field.default is None)
+# The handles are the context's optional fields, so a new handle needs no second list; what a call had left is none.
+_HANDLES = frozenset(field.name for field in fields(ToolContext) if field.default is None) - {"state"}
 
 
 class Registry:
@@ -41,6 +42,7 @@ class Registry:
         self._tools: dict[str, Tool] = {}
         self._settings: dict[str, Values] = {}
         self._declared: dict[str, Setting] = {}
+        self._all: tuple[Tool, ...] | None = None
 
     def register(self, tool: Tool) -> None:
         """Add a tool; raises InvalidToolDeclaration for a declaration that is wrong or a name that is taken."""
@@ -50,6 +52,7 @@ class Registry:
         except (InvalidToolDeclaration, InvalidSettings) as error:
             raise InvalidToolDeclaration(f"{_title(tool)}: {error}") from None
         self._tools[tool.name] = tool
+        self._all = None
 
     def _configure(self, tool: Tool) -> None:
         if tool.name in self._tools:
@@ -76,12 +79,14 @@ class Registry:
         return tuple(self._declared[name] for name in sorted(self._declared))
 
     def all(self) -> tuple[Tool, ...]:
-        """Every tool, in the order of their names."""
-        return tuple(self._tools[name] for name in self.names())
+        """Every tool, in the order of their names; the same tuple while they are the same."""
+        if self._all is None:
+            self._all = tuple(self._tools[name] for name in self.names())
+        return self._all
 
-    def names(self) -> tuple[str, ...]:
-        """Every tool's name, sorted."""
-        return tuple(sorted(self._tools))
+    def names(self, *, listed: bool = False) -> tuple[str, ...]:
+        """Every tool's name, sorted; with `listed` of those alone that are in lists."""
+        return tuple(sorted(name for name, tool in self._tools.items() if tool.listed or not listed))
 
 
 @cache
@@ -116,10 +121,14 @@ def tools_in(module: ModuleType) -> list[Tool]:
     ]
 
 
-def _bundled() -> Iterable[Tool]:
-    for found in sorted(pkgutil.iter_modules(builtin.__path__), key=lambda found: found.name):
+def _bundled(package: ModuleType = builtin) -> Iterable[Tool]:
+    """The tools in the package's files, and in those of its folders."""
+    for found in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
         try:
-            yield from tools_in(importlib.import_module(f"{builtin.__name__}.{found.name}"))
+            module = importlib.import_module(f"{package.__name__}.{found.name}")
+            yield from _bundled(module) if found.ispkg else tools_in(module)
+        except InvalidToolDeclaration:
+            raise
         # A file's own sys.exit must not end the process without a word.
         except (Exception, SystemExit) as error:
             at = getattr(found.module_finder.find_spec(found.name, None), "origin", found.name)
@@ -149,9 +158,19 @@ def _check(tool: Tool) -> None:
     description = _attribute(tool, "description", str)
     if not description.strip() or len(description) > MAX_DESCRIPTION:
         raise InvalidToolDeclaration(f"description must have 1 to {MAX_DESCRIPTION} characters")
-    _attribute(tool, "tier", Tier)
+    highest = _attribute(tool, "tier", Tier)
+    if tool.least_tier is not None:
+        if not isinstance(tool.least_tier, Tier) or tool.least_tier.rank >= highest.rank:
+            raise InvalidToolDeclaration("least_tier must be a tier below tier")
+        if type(tool).tier_of is Tool.tier_of:
+            raise InvalidToolDeclaration("tier_of is missing, which says what tier a call has")
     declare(_attribute(tool, "parameters", dict))
     _attribute(tool, "settings", tuple)
+    if not _attribute(tool, "labels", frozenset) <= EVERY_LABEL:
+        raise InvalidToolDeclaration(f"labels may hold {', '.join(Label)}, as tools.labels.Label has them")
+    unknown = {*_attribute(tool, "destinations", tuple)} - {*tool.parameters.get("properties", {})}
+    if unknown:
+        raise InvalidToolDeclaration(f"destinations has {sorted(unknown)}, which are no parameters")
     unknown = _attribute(tool, "handles", frozenset) - _HANDLES
     if unknown:
         raise InvalidToolDeclaration(f"handles has {sorted(unknown)}; there are {sorted(_HANDLES)}")
@@ -159,6 +178,8 @@ def _check(tool: Tool) -> None:
         raise InvalidToolDeclaration(
             "a transactional tool cannot have the http handle: it would hold a transaction open"
         )
+    if "children" in tool.handles and not tool.transactional:
+        raise InvalidToolDeclaration("a tool with the children handle is transactional: the run begins with its call")
     if not _RATE.fullmatch(_attribute(tool, "rate", str)):
         raise InvalidToolDeclaration('rate must look like "30/m", with s, m, h or d')
     if not 0 < _attribute(tool, "timeout", (int, float)) <= MAX_TIMEOUT:

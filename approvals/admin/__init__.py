@@ -1,5 +1,5 @@
-"""Approval requests and rules in the admin."""
+"""Approval requests, rules and access conditions in the admin."""
 
-from approvals.admin import requests, rules
+from approvals.admin import conditions, requests, rules
 
-__all__ = ["requests", "rules"]
+__all__ = ["conditions", "requests", "rules"]

@@ -1,7 +1,6 @@
 """Rules in the admin: made after a look at what they would have done, switched off, and never deleted."""
 
 import uuid
-from collections.abc import Callable
 from typing import Any, cast
 
 from django import forms
@@ -9,13 +8,12 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from approvals.admin.refused import ShowsRefusals
 from approvals.models import ApprovalRule
 from approvals.rules import changes as rule_changes
 from approvals.rules import conditions, dry_run, rulebook
@@ -39,7 +37,7 @@ LABELS = {
 
 
 def _tools() -> list[tuple[str, str]]:
-    names = dict.fromkeys((*registry().names(), *queries.names()))
+    names = dict.fromkeys((*registry().names(listed=True), *queries.names()))
     return [*((name, name) for name in names), (EVERY_TOOL, "every tool (to deny)")]
 
 
@@ -83,7 +81,7 @@ class NewRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(ApprovalRule)
-class ApprovalRuleAdmin(ModelAdmin):
+class ApprovalRuleAdmin(ShowsRefusals):
     """Every tenant's rules; one that approves is made and changed by an owner of its tenant."""
 
     list_display = (
@@ -150,17 +148,6 @@ class ApprovalRuleAdmin(ModelAdmin):
             "given": given,
         }
         return TemplateResponse(request, "admin/approvals/approvalrule/preview.html", context)
-
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """What the service refuses is told on the same page."""
-        return self._or_told(request, lambda: super(ApprovalRuleAdmin, self).changeform_view(request, *args, **kwargs))
-
-    def _or_told(self, request: HttpRequest, do: Callable[[], Any]) -> Any:
-        try:
-            return do()
-        except Refused as refusal:
-            self.message_user(request, refusal.detail, messages.ERROR)
-            return redirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: ApprovalRule, form: Any, change: bool) -> None:
         """Through the service, in the operator's own name."""

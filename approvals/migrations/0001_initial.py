@@ -293,7 +293,7 @@ class Migration(migrations.Migration):
         ),
         rls.operation(
             rls.target("approval_requests"),
-            rls.tie("approval_decisions", "request_id", "approval_requests", on_delete="NO ACTION"),
+            rls.tenant_key("approval_decisions", "request_id", "approval_requests", on_delete="NO ACTION"),
             """
             ALTER TABLE approval_requests ADD CONSTRAINT approval_requests_status
                 CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled'));
@@ -306,7 +306,7 @@ class Migration(migrations.Migration):
             CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON approval_decisions
                 FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
             """,
-            *(rls.wall(table) for table in ("approval_requests", "approval_decisions", "approval_rules")),
+            *(rls.isolate(table) for table in ("approval_requests", "approval_decisions", "approval_rules")),
             rls.grant("approval_requests", app="SELECT, INSERT, UPDATE", operator="SELECT"),
             rls.grant(
                 "approval_requests",

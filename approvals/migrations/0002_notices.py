@@ -139,8 +139,8 @@ class Migration(migrations.Migration):
         ),
         rls.operation(
             rls.target("webhook_endpoints"),
-            rls.tie("approval_notices", "request_id", "approval_requests"),
-            rls.tie("approval_notices", "endpoint_id", "webhook_endpoints"),
+            rls.tenant_key("approval_notices", "request_id", "approval_requests"),
+            rls.tenant_key("approval_notices", "endpoint_id", "webhook_endpoints"),
             """
             -- What was for a member goes with the membership.
             ALTER TABLE approval_notices
@@ -149,7 +149,7 @@ class Migration(migrations.Migration):
                 ADD CONSTRAINT approval_notices_status CHECK (status IN ('waiting', 'delivered', 'failed')),
                 ADD CONSTRAINT approval_notices_receiver CHECK (num_nonnulls(endpoint_id, user_id) = 1);
             """,
-            *(rls.wall(table) for table in ("webhook_endpoints", "approval_notices")),
+            *(rls.isolate(table) for table in ("webhook_endpoints", "approval_notices")),
             rls.grant("webhook_endpoints", app="SELECT, UPDATE", operator="SELECT, INSERT, UPDATE"),
             rls.grant("approval_notices", app="SELECT, INSERT, UPDATE", operator="SELECT"),
             rls.grant("approval_notices", system="SELECT (id, tenant_id, status, due_at, finished_at), DELETE"),

@@ -45,8 +45,9 @@ from audit.identifiers import uuid7
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.errors import ToolValidationError
-from tools.invocation import lookup, wakeups
+from tools.invocation import lookup
 from tools.invocation.dispatch import request_resumption, request_takeover
+from tools.invocation.live import wakeups
 from tools.schemas import schema
 from tools.schemas.arguments import parse
 
@@ -82,7 +83,7 @@ class Decider:
 
     @property
     def scope(self) -> TenantScope:
-        """The walls that the decider stands within."""
+        """The tenant and user that the decider's queries are limited to."""
         return TenantScope(self.tenant_id, self.user_id)
 
 
@@ -163,7 +164,7 @@ async def cancel(scope: TenantScope, request_id: uuid.UUID) -> ApprovalRequest:
             )
             await recorder.refuse(connection, call, failure, None)
             ended = await _end(connection, request, "cancelled", datetime.now(UTC))
-    return await _told(ended)
+    return await _published(ended)
 
 
 async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
@@ -191,10 +192,10 @@ async def _decided(
         if not await votes.may_decide(connection, request, [decider.user_id]):
             raise NotAnApprover
         ended = await _overdue(connection, request, call) or await decide(connection, request, call)
-    return await _told(ended)
+    return await _published(ended)
 
 
-async def _told(ended: ApprovalEvents) -> ApprovalRequest:
+async def _published(ended: ApprovalEvents) -> ApprovalRequest:
     """Tell the run and the queue, and whoever came too late."""
     await _tell(ended)
     request = ended.request
@@ -204,10 +205,10 @@ async def _told(ended: ApprovalEvents) -> ApprovalRequest:
 
 
 async def _tell(ended: ApprovalEvents) -> None:
-    request, told = ended.request, [events.publish(ended)]
+    request, publishing = ended.request, [events.publish(ended)]
     if request.status != "pending":
-        told += _moved_on(request)
-    telling = {asyncio.create_task(each) for each in told}
+        publishing += _moved_on(request)
+    telling = {asyncio.create_task(each) for each in publishing}
     _telling.update(telling)
     for task in telling:
         task.add_done_callback(_telling.discard)

@@ -22,7 +22,7 @@ _SLACK = timedelta(minutes=1)
 
 
 def visible() -> QuerySet[ApprovalRequest]:
-    """The requests within the walls, newest first, each with all that `body` reads: two queries a page.
+    """The requests within the scope, newest first, each with all that `body` reads: two queries a page.
 
     A request has `input` and `approved_input` of its call and `username` of who asked; a decision has `username`, and
     `may_decide`: whether its author may decide now. A name is None once its bearer has left the tenant.

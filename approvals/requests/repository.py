@@ -75,18 +75,23 @@ async def open(
                 agent=agent,
                 tool_name=call.tool_name,
                 tier=call.tier,
-                why=call.decision[-1].get("log", ""),
+                why=_why(call),
                 context=context,
                 schema_hash=tool.binding,
                 params_hash=call.params_hash,
                 approvals_needed=setting.approvals_needed,
                 created_at=now,
-                expires_at=now + timedelta(hours=setting.approval_hours),
+                expires_at=now + timedelta(seconds=setting.approval_seconds),
             )
         )
     async with connection.cursor() as cursor:
         await cursor.executemany(_OPEN.encode(), [rows.values(each) | {"context": Jsonb(context)} for each in asked])
     return await events.write(connection, asked, "requested")
+
+
+def _why(call: NewCall) -> str:
+    """What the gates that hold the call say."""
+    return "; ".join(answer["log"] for answer in call.decision if answer.get("holds") and "log" in answer)
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID) -> ApprovalEvents:

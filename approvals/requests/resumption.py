@@ -4,14 +4,15 @@ import uuid
 from dataclasses import replace
 
 from approvals.requests import repository, rights, votes
-from approvals.requests.unit_of_work import NO_AGENT
+from approvals.requests.rights import NO_AGENT
 from approvals.rows import ApprovalRequest
 from audit.calls import reading, recorder
 from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Approval, Caller, Rights
-from tools.invocation import evaluation, wakeups
+from tools.invocation import evaluation
 from tools.invocation.dispatch import dispatch
+from tools.invocation.live import wakeups
 
 
 async def resume(connection: Connection, call: ToolCall, known: Rights, caller: Caller) -> bool:
@@ -30,7 +31,7 @@ async def go_on(scope: TenantScope, request_id: uuid.UUID) -> None:
         call = await reading.one(connection, request.call_id, request.user_id)
         assert call is not None, "a call stays as long as its request"
         known = await rights.load(connection, request.user_id, NO_AGENT)
-        queued = await _passed_on(connection, call, request, known, Caller(*scope))
+        queued = await _passed_on(connection, call, request, known, Caller(*scope, origin=call.origin))
     if queued:
         await dispatch([(*scope, call.id, call.tool_name)])
     await wakeups.publish(call.id)

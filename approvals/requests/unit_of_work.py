@@ -11,6 +11,7 @@ from typing import Any
 from approvals import events
 from approvals.events import ApprovalEvents
 from approvals.requests import repository, rights
+from approvals.requests.rights import NO_AGENT
 from approvals.rules import evaluation
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
@@ -18,9 +19,6 @@ from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
 from tools.invocation import recording
-
-# The limits of a call without an agent: whatever its user may.
-NO_AGENT: Mapping[str, Any] = {"tools": "all", "max_tier": ""}
 
 
 class CallUnitOfWork:
@@ -42,6 +40,8 @@ class CallUnitOfWork:
 
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
+        if self._agent is NO_AGENT:
+            return await rights.own(self.connection, self._user_id)
         return await rights.load(self.connection, self._user_id, self._agent)
 
     async def propose(

@@ -18,6 +18,8 @@ from approvals.rules.conditions import InvalidCondition
 from approvals.rules.evaluation import EVERY_TOOL
 from services import queries
 from tenants.models import Membership, Role, User
+from tenants.people import raising
+from tenants.people.changes import Kind, Said, record
 from tenants.people.principal import SCOPES
 from tools.gates import policy
 from tools.gates.policy import Setting
@@ -26,6 +28,33 @@ from tools.models import ToolSetting
 from tools.registry import registry
 
 Effect = ApprovalRule.Effect
+
+
+def _lets_more_through(before: Said | None, after: Said | None) -> bool:
+    """A rule that approves is in force, more often or for longer than before; one that denies is not, or for less."""
+    said = after or before
+    if said is None or said.values["effect"] == Effect.DENY:
+        return raising.switched_off(before, after) or (raising.is_on(before) and _longer(after, before))
+    return raising.switched_on(before, after) or (raising.is_on(after) and _longer(before, after))
+
+
+def _longer(one: Said | None, other: Said | None) -> bool:
+    if one is None or other is None:
+        return False
+    uses = raising.more(one.values["uses_left"], other.values["uses_left"])
+    return uses or raising.more(one.values["expires_at"], other.values["expires_at"], of=datetime.fromisoformat)
+
+
+# What the record of changes says of a rule.
+RULE = Kind(
+    target="approval_rule",
+    name="name",
+    fields=(
+        *("effect", "tool_name", "user_id", "role", "agent", "condition", "binding", "uses_left", "expires_at"),
+        *("enabled", "owner_id"),
+    ),
+    raises=_lets_more_through,
+)
 # Every turn of every member reads those in force.
 MOST_IN_FORCE = 100
 LONGEST = timedelta(days=366)
@@ -96,7 +125,9 @@ def add(tenant_id: uuid.UUID, owner_id: uuid.UUID, wanted: NewRule) -> tuple[App
     """Save a rule, in force from now on; returns it with what its author should know. Raises as `check` does."""
     rule, warnings = check(tenant_id, owner_id, wanted)
     _require_room(tenant_id)
-    rule.save(force_insert=True)
+    with transaction.atomic(using=router.db_for_write(ApprovalRule)):
+        rule.save(force_insert=True)
+        record(None, RULE.of(rule))
     return rule, warnings
 
 
@@ -116,6 +147,7 @@ def change(tenant_id: uuid.UUID, owner_id: uuid.UUID, rule_id: uuid.UUID, change
         rule = ApprovalRule.objects.select_for_update().filter(tenant_id=tenant_id, id=rule_id).first()
         if rule is None:
             raise NoSuchRule(rule_id)
+        before = RULE.of(rule)
         was_in_force = rulebook.in_force(ApprovalRule.objects.filter(id=rule_id)).exists()
         for name, value in changes.items():
             setattr(rule, name, value)
@@ -132,6 +164,7 @@ def change(tenant_id: uuid.UUID, owner_id: uuid.UUID, rule_id: uuid.UUID, change
         elif "name" in changes:
             _check_name(rule.name)
         rule.save(update_fields=[*changes, "owner", "updated_at"])
+        record(before, RULE.of(rule))
     return rule
 
 
@@ -196,14 +229,14 @@ def _member(tenant_id: uuid.UUID, user: str) -> uuid.UUID | None:
 
 
 def _warnings(tenant_id: uuid.UUID, wanted: NewRule, tool: Tool | None) -> list[str]:
-    told = list(conditions.loose_ends(wanted.condition))
+    shown = list(conditions.loose_ends(wanted.condition))
     if tool is not None and wanted.approves:
         tier, needed = _standing(tenant_id, tool)
         if tier is not Tier.ELEVATED:
-            told.append(f"Calls of {tool.name} wait for nobody, since its tier is {tier}: this rule changes nothing.")
+            shown.append(f"Calls of {tool.name} wait for nobody, since its tier is {tier}: this rule changes nothing.")
         if needed > 1:
-            told.append(f"{needed} people have to approve {tool.name}, and no rule stands in for them.")
-    return told
+            shown.append(f"{needed} people have to approve {tool.name}, and no rule stands in for them.")
+    return shown
 
 
 def _standing(tenant_id: uuid.UUID, tool: Tool) -> tuple[Tier, int]:

@@ -19,7 +19,7 @@ from approvals.models import ApprovalRequest, ApprovalRule
 from approvals.rules import agents
 from approvals.rules.evaluation import EVERY_TOOL
 from audit.identifiers import first_id_at
-from audit.models import ToolCall
+from audit.models import Origin, ToolCall
 from tenants.models import Membership, User
 from tools.schemas.effort import Effort
 
@@ -140,16 +140,29 @@ def outcome_of(call: Any) -> str:
 def _calls(rule: ApprovalRule, since: datetime) -> QuerySet[ToolCall]:
     """The newest calls of the rule's tool, one more than are examined; who made them is looked at afterwards, so that
     the index alone bounds what is read."""
-    calls = ToolCall.objects.filter(tenant_id=rule.tenant_id, id__gte=first_id_at(since))
-    if rule.tool_name != EVERY_TOOL:
-        calls = calls.filter(tool_name=rule.tool_name)
+    return calls_of(rule.tenant_id, since, tool=rule.tool_name, agents_too=bool(rule.agent))
+
+
+def calls_of(
+    tenant_id: uuid.UUID,
+    since: datetime,
+    *,
+    tool: str = EVERY_TOOL,
+    agents_too: bool = True,
+    more: tuple[str, ...] = (),
+) -> QuerySet[ToolCall]:
+    """The tenant's newest calls that Toolgate was asked to make, with what came of them, and with `more` columns."""
+    calls = ToolCall.objects.filter(tenant_id=tenant_id, id__gte=first_id_at(since)).exclude(origin=Origin.NATIVE)
+    if tool != EVERY_TOOL:
+        calls = calls.filter(tool_name=tool)
     status = ApprovalRequest.objects.filter(id=OuterRef("approval_id")).order_by().values("status")
     erased = ExpressionWrapper(Q(input__isnull=True, input_raw__isnull=True), BooleanField())
     calls = calls.annotate(approval_status=Subquery(status), erased=erased)
-    if rule.agent:
-        calls = calls.annotate(agent=agents.queries().of_call)
+    if agents_too:
+        # Not the column `agent`, which calls of earlier releases do not have.
+        calls = calls.annotate(agent_slug=agents.queries().of_call)
     columns = ("id", "tenant_id", "user_id", "tool_name", "input", "status", "decision", "created_at")
-    return calls.only(*columns).order_by("-id")[: MOST_CALLS + 1]
+    return calls.only(*columns, *more).order_by("-id")[: MOST_CALLS + 1]
 
 
 def _of_role(rule: ApprovalRule) -> frozenset[uuid.UUID]:
@@ -161,7 +174,7 @@ def _concerns(rule: ApprovalRule, call: Any, of_role: frozenset[uuid.UUID]) -> b
     return (
         rule.user_id in (None, call.user_id)
         and (not rule.role or call.user_id in of_role)
-        and (not rule.agent or call.agent == rule.agent)
+        and (not rule.agent or call.agent_slug == rule.agent)
         and (rule.effect == ApprovalRule.Effect.DENY or call.user_id != rule.owner_id)
     )
 

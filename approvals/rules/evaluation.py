@@ -53,7 +53,7 @@ class Rule:
     tool_name: str
     agent: str
     condition: dict[str, Any] | None
-    # Two that differ in this alone judge alike while both have any; `use` counts.
+    # Two that differ in this alone decide alike while both have any; `use` counts.
     uses_left: int | None = field(compare=False)
     # Of a tool of a service: what it was when the rule was made.
     binding: str = ""

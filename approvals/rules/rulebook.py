@@ -23,7 +23,7 @@ STATES = {
 
 
 def visible() -> QuerySet[ApprovalRule]:
-    """The rules within the walls, newest first, with all that `state_of` and `body` read.
+    """The rules within the scope, newest first, with all that `state_of` and `body` read.
 
     A name is None once its bearer has left the tenant.
     """

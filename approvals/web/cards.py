@@ -49,19 +49,19 @@ def typed(found: Any) -> str:
 
 def story(it: Card, principal: Principal) -> Card:
     """Who decided what, in order, and in a few words how it ended; `tone` and `icon` say the same."""
-    told = []
+    decided = []
     for each in it["decisions"]:
         who = name_of(each["user"], principal)
-        told.append(each | {"who": who, "subject": "You" if who == YOU else who})
-    by = " and ".join(each["who"] for each in told if each["counts"])
+        decided.append(each | {"who": who, "subject": "You" if who == YOU else who})
+    by = " and ".join(each["who"] for each in decided if each["counts"])
     said, tone, icon = {
         "pending": (_votes(it, by), "wait", "wait"),
         "approved": (f"Approved by {by}", "good", "check"),
-        "denied": (f"Denied by {told[-1]['who']}" if told else "Denied", "bad", "cross"),
+        "denied": (f"Denied by {decided[-1]['who']}" if decided else "Denied", "bad", "cross"),
         "expired": ("Expired: nobody decided in time", "bad", "cross"),
         "cancelled": ("Withdrawn before anybody decided", "bad", "cross"),
     }[it["status"]]
-    return {"decisions": told, "said": said, "tone": tone, "icon": icon}
+    return {"decisions": decided, "said": said, "tone": tone, "icon": icon}
 
 
 def name_of(user: dict[str, Any], principal: Principal) -> str:

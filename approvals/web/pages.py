@@ -37,7 +37,7 @@ RECENT = 500
 PEOPLE = 200
 MEMBERS = (
     "The queue is for approvers, auditors and owners, and you are a member. What waits on your own behalf stands in "
-    "your chat and your history; the operator of this Toolgate can make you an approver."
+    "your chat and your history; an owner of your tenant can make you an approver."
 )
 AGES = [
     ("", "Any age"),
@@ -154,7 +154,7 @@ def _approval(request: SignedInRequest, request_id: uuid.UUID) -> HttpResponse:
         found = _find(request.principal, request_id)
     response: HttpResponse
     if request.accepts("application/json") and not request.accepts("text/html"):
-        response = _told(request, found, refusal)
+        response = _json_answer(request, found, refusal)
     elif request.method == "POST" and refusal is None:
         return HttpResponseRedirect(request.path)
     else:
@@ -213,7 +213,7 @@ def _edited(found: Any, text: str) -> dict[str, Any] | None:
         raise InvalidArguments(error.message, f"arguments.{error.field}" if error.field else "arguments") from None
 
 
-def _told(request: SignedInRequest, found: Any, refusal: Refused | None) -> JsonResponse:
+def _json_answer(request: SignedInRequest, found: Any, refusal: Refused | None) -> JsonResponse:
     """The card as it stands for a script, and why the decision was refused, if it was."""
     card = cards.card(found, request.principal)
     body = {

@@ -35,7 +35,10 @@ class RuleForm(forms.Form):
     name = forms.CharField(max_length=MAX_NAME)
     effect = forms.ChoiceField(choices=[("approve", "Approve"), ("deny", "Deny")])
     tool = forms.ChoiceField(
-        choices=lambda: [*((each, each) for each in (*registry().names(), *queries.names())), (EVERY_TOOL, "Any tool")]
+        choices=lambda: [
+            *((each, each) for each in (*registry().names(listed=True), *queries.names())),
+            (EVERY_TOOL, "Any tool"),
+        ]
     )
     user = forms.CharField(required=False, max_length=150)
     role = forms.ChoiceField(required=False, choices=[("", "Any role"), *Role.choices])

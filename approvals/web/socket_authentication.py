@@ -1,6 +1,7 @@
 """Who opens a socket: a member by their key, or by their session from a page of ours."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -9,11 +10,11 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, parse_cookie
 from django.http.request import split_domain_port, validate_host
 
-from tenants.login.authentication import bearer, by_key_now, by_session
+from tenants.login.authentication import SecondFactorMissing, bearer, by_key_now, by_session
 from tenants.people.principal import Principal
 
 
-class Visitor:
+class SocketClient:
     """What a handshake says of its sender, to be looked up again whenever it matters."""
 
     def __init__(self, scope: Mapping[str, Any]):
@@ -41,7 +42,9 @@ class Visitor:
         request = HttpRequest()
         request.session = SessionStore(session_key)
         request.user = get_user(request)
-        return by_session(request)
+        with suppress(SecondFactorMissing):
+            return by_session(request)
+        return None
 
     def _from_a_page_of_ours(self) -> bool:
         """The browser says which page opens the socket, and no page can make it say something else."""

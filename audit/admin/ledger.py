@@ -1,4 +1,4 @@
-"""The ledger in the admin: entries, signed heads, keys, erasures, and who read what."""
+"""The ledger in the admin: entries, signed heads, keys, erasures, who read what, and who changed which setting."""
 
 import uuid
 
@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from audit.admin.base import ReadOnlyAdmin, json_sheet, sheet
-from audit.models import Checkpoint, Erasure, HistoryRead, LedgerEntry, LedgerKey
+from audit.models import Checkpoint, Erasure, HistoryRead, LedgerEntry, LedgerKey, SettingChange
 from audit.templatetags.audit_text import visible
 
 
@@ -121,3 +121,30 @@ class HistoryReadAdmin(ReadOnlyAdmin):
     def narrowed(self, reading: HistoryRead) -> str:
         """What the list was narrowed by."""
         return json_sheet(reading.filters)
+
+
+@admin.register(SettingChange)
+class SettingChangeAdmin(ReadOnlyAdmin):
+    """Who changed which setting."""
+
+    list_display = ("created_at", "tenant", "actor", "via", "target", "called", "action")
+    list_filter = ("tenant", "target", "action", "via")
+    list_select_related = ("tenant", "actor")
+    ordering = ("-id",)
+    sortable_by = ()
+    fields = ("id", "created_at", "tenant", "actor", "via", "target", "target_id", "called", "action", "what")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SettingChange]:
+        """Never the key of the commitment."""
+        found: QuerySet[SettingChange] = super().get_queryset(request).defer("row_key")
+        return found
+
+    @admin.display(description="name")
+    def called(self, change: SettingChange) -> str:
+        """What the setting was called."""
+        return visible(change.name)
+
+    @admin.display(description="changes")
+    def what(self, change: SettingChange) -> str:
+        """By field: [before, after]."""
+        return json_sheet(change.changes)

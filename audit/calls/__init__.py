@@ -1,1 +1,1 @@
-"""Tool calls, and what the ledger commits to about them; `recorder` is their only writer."""
+"""Tool calls, and what the ledger commits to about them; `recorder` and `begun` are their only writers."""

@@ -9,6 +9,9 @@ them and every proof over the entries stays valid. The payload's first field is 
     version 3   proposed: + time_limit_ms; settled: + the lease's last fence, its times, and the recorded part of
                 its output; the kinds erased, dropped and read
     version 4   proposed, erased: + origin; every call before it was a chat's
+    version 5   the kinds answered, changed and reported
+    version 6   proposed, reported, erased: + agent, model; no call before it has them
+    version 7   settled, reported, erased: + waits_on_run; no call before it has one
 """
 
 import hashlib
@@ -20,11 +23,17 @@ from typing import Any
 
 from audit.canonical import canonical, sha256_hex
 
-VERSION = 4
+VERSION = 7
 # From this version on, entries vouch for every column of a final call.
 COMPLETE = 3
 # The first version that says how a call came in.
 WITH_ORIGIN = 4
+# The first version that says through which agent and by which model.
+WITH_AGENT = 6
+# The first version that says which run a call began.
+WITH_CHILD = 7
+# The first version that each kind is in, where that is not the first of all.
+SINCE = {"erased": 3, "dropped": 3, "read": 3, "answered": 5, "changed": 5, "reported": 5}
 Values = Mapping[str, Any]
 
 
@@ -51,6 +60,8 @@ def proposed(call: Values, version: int = VERSION) -> dict[str, Any]:
         payload |= _values(call, "time_limit_ms")
     if version >= WITH_ORIGIN:
         payload |= _values(call, "origin")
+    if version >= WITH_AGENT:
+        payload |= _values(call, "agent", "model")
     return payload
 
 
@@ -62,6 +73,17 @@ def decided(decision: Values, version: int = VERSION) -> dict[str, Any]:
         **_texts(decision, "id", "tenant_id", "request_id", "call_id", "user_id"),
         **_values(decision, "verdict", "reason", "via", "params_hash", "edit"),
         "created_at": moment(decision["created_at"]),
+    }
+
+
+def answered(question: Values, version: int = VERSION) -> dict[str, Any]:
+    """The payload of "answered": what became of a question to the call's user, a row of `questions`."""
+    return {
+        "version": version,
+        "kind": "answered",
+        **_texts(question, "id", "tenant_id", "call_id", "user_id"),
+        **_values(question, "round", "position", "question_hash", "status", "action", "content_hash", "via"),
+        "answered_at": moment(question["answered_at"]),
     }
 
 
@@ -80,7 +102,14 @@ def settled(call: Values, version: int = VERSION) -> dict[str, Any]:
     if version >= 3:
         payload |= _values(call, "fence", "output_bytes") | {"output_kept_hash": kept_hash(call["output"])}
         payload |= {name: call[name] and moment(call[name]) for name in ("queued_at", "started_at")}
+    if version >= WITH_CHILD:
+        payload |= _texts(call, "waits_on_run")
     return payload
+
+
+def reported(call: Values, version: int = VERSION) -> dict[str, Any]:
+    """The payload of "reported": a call that a client says it has made itself, and how it says that it ended."""
+    return {**settled(call, version), **proposed(call, version), "kind": "reported"}
 
 
 def erased(erasure: Values, call: Values, version: int = VERSION) -> dict[str, Any]:
@@ -99,6 +128,10 @@ def erased(erasure: Values, call: Values, version: int = VERSION) -> dict[str, A
     }
     if version >= WITH_ORIGIN:
         remains |= _values(call, "origin")
+    if version >= WITH_AGENT:
+        remains |= _values(call, "agent", "model")
+    if version >= WITH_CHILD:
+        remains |= _texts(call, "waits_on_run")
     remains["decisions"] = [
         _texts(each, "id", "request_id", "user_id")
         | _values(each, "verdict", "via", "counted")
@@ -131,6 +164,17 @@ def read(reading: Values, version: int = VERSION) -> dict[str, Any]:
         **_texts(reading, "id", "tenant_id", "reader_id", "user_id", "call_id"),
         **_values(reading, "action", "via", "filters", "calls"),
         "created_at": moment(reading["created_at"]),
+    }
+
+
+def changed(change: Values, version: int = VERSION) -> dict[str, Any]:
+    """The payload of "changed": who changed which setting from what to what, a row of `setting_changes`."""
+    return {
+        "version": version,
+        "kind": "changed",
+        **_texts(change, "id", "tenant_id", "actor_id", "target_id"),
+        **_values(change, "via", "target", "name", "action", "changes"),
+        "created_at": moment(change["created_at"]),
     }
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from audit.calls.rows import ToolCall
 from tenants.scope import rows, transactions
-from tenants.scope.transactions import Connection
+from tenants.scope.exchange import Statement, exchange
+from tenants.scope.transactions import Connection, TenantScope, borrowed, prepares
 
 Row = dict[str, Any]
 
@@ -15,6 +16,8 @@ _LAST = uuid.UUID(int=2**128 - 1)
 _ROW = rows.columns(ToolCall)
 _OF_ID = f"SELECT {_ROW} FROM tool_calls WHERE id = %s"
 _OF_USER = f"SELECT {_ROW} FROM tool_calls WHERE id = %s AND user_id = %s"
+_IN_SCOPE = b"SELECT set_config('toolgate.tenant', $1, true), set_config('toolgate.user', $2, true)"
+_LOOK = f"SELECT {_ROW} FROM tool_calls WHERE id = $1 AND user_id = $2".encode()
 _ALONE = f"""
     SELECT {_ROW} FROM tool_calls WHERE user_id = %s AND origin = %s AND run_id IS NULL AND id < %s
     ORDER BY id DESC LIMIT %s"""
@@ -41,6 +44,16 @@ async def of_id(connection: Connection, call_id: uuid.UUID) -> ToolCall | None:
 async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) -> ToolCall | None:
     """A user's call; None when they have no such call."""
     return await rows.one(connection, ToolCall, _OF_USER, [call_id, user_id])
+
+
+async def look(scope: TenantScope, call_id: uuid.UUID) -> ToolCall | None:
+    """As `one`, in a transaction of its own and one round trip."""
+    entering = Statement(_IN_SCOPE, [str(scope.tenant_id), str(scope.user_id)], None, prepares())
+    async with borrowed() as connection:
+        _, found = await exchange(
+            connection, entering, Statement(_LOOK, [call_id, scope.user_id], ToolCall, prepares())
+        )
+    return found[0] if found else None
 
 
 async def alone(

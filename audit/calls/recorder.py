@@ -1,4 +1,4 @@
-"""The only writer of `tool_calls` and `ledger_entries`.
+"""The only writer of `tool_calls` and `ledger_entries`, with `begun`, which has the transitions after "queued".
 
 A call's transitions, each a compare-and-set in the caller's transaction:
 
@@ -14,7 +14,14 @@ A call's transitions, each a compare-and-set in the caller's transaction:
     running → queued                 requeue     the fence stays: the next claim raises it
     queued → success | error | queued            settle and requeue, of a call that was locked: its effect, and that it
                                                  has begun and ended, are one commit
-    proposed, awaiting_approval, queued → error  withdraw   ledger: settled
+    running → running                park        no lease, under another fence: the call waits for its user's answer
+    running → queued                 go_on       of a parked call, once it has passed the gates again
+    running → error                  refuse      of a parked call; ledger: settled
+    queued → running                 begun.wait  no lease: it has begun a run in the same commit, and waits for it
+    running → success | error        begun.end   of such a call, in the commit that ends its run; ledger: settled
+    proposed, awaiting_approval, queued, and running where parked → error        withdraw   ledger: settled
+
+An answer of the user's is an entry of its own: answered.
 
 A transition that finds another status or a newer fence changes nothing and says so. `claimed` is what an older
 release's worker made of a queued call before it began it; it is settled and queued again like a running one.
@@ -23,14 +30,12 @@ release's worker made of a queued call before it began it; it is settled and que
 import json
 import os
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import psycopg
-from psycopg.pq import TransactionStatus
+import orjson
 from psycopg.types.json import Jsonb
 
 from audit.calls import ledger
@@ -39,9 +44,9 @@ from audit.models import Status
 from tenants.scope import rows
 from tenants.scope.functions import Function
 from tenants.scope.transactions import Connection as Connection
-from tenants.scope.transactions import TenantScope, borrowed
+from tenants.scope.transactions import TenantScope
 
-_ROW = rows.columns(ToolCall)
+COLUMNS = rows.columns(ToolCall)
 _ENQUEUE = (
     "UPDATE tool_calls SET status = 'queued', queued_at = now() WHERE id = ANY(%s) AND status = 'proposed' RETURNING id"
 )
@@ -55,17 +60,24 @@ _EDIT = """
 _RESUME = """
     UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
     WHERE id = %s AND status = 'awaiting_approval' RETURNING id"""
+_PARK = """
+    UPDATE tool_calls SET lease_until = NULL, fence = fence + 1, attempt = attempt - 1
+    WHERE id = %s AND status = 'running' AND fence = %s AND lease_until IS NOT NULL RETURNING id"""
+_GO_ON = """
+    UPDATE tool_calls SET status = 'queued', queued_at = now(), resumed_decision = %s
+    WHERE id = %s AND status = 'running' AND lease_until IS NULL AND waits_on_run IS NULL RETURNING id"""
+# Of a call that is stopped between two executions.
+_HAD_BEGUN = "It had begun: what it has done until then stays done, and the rest is not done."
 # A queued one that is locked has begun.
 _OPEN = f"""
     WITH waiting AS (
-        SELECT {_ROW} FROM tool_calls WHERE {{of}} AND status IN ('proposed', 'awaiting_approval')
+        SELECT {COLUMNS} FROM tool_calls
+        WHERE {{of}} AND (status IN ('proposed', 'awaiting_approval') OR status = 'running' AND lease_until IS NULL)
         ORDER BY id FOR UPDATE), queued AS (
-        SELECT {_ROW} FROM tool_calls WHERE {{of}} AND status = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED)
+        SELECT {COLUMNS} FROM tool_calls WHERE {{of}} AND status = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED)
     SELECT * FROM waiting UNION ALL SELECT * FROM queued ORDER BY id"""
 _OF_RUN, _ALONE = (_OPEN.format(of=of) for of in ("run_id = %(of)s", "id = %(of)s AND run_id IS NULL"))
-_claim = Function("claim_tool_call", ToolCall, columns=_ROW, call="uuid", seconds="float8")
-_lock = Function("lock_tool_call", ToolCall, columns=_ROW, call="uuid", held="int4", seconds="float8")
-_settle = Function(
+settle_function = Function(
     "settle_tool_call",
     bool,
     call="uuid",
@@ -90,16 +102,7 @@ _settle = Function(
     finished_at="timestamptz",
     version="int2",
     commitment="bytea",
-)
-_requeue = Function(
-    "requeue_tool_call",
-    bool,
-    call="uuid",
-    sources="text[]",
-    was="int4",
-    fence="int4",
-    attempt="int4",
-    started_at="timestamptz",
+    reads="text[]",
 )
 
 
@@ -133,7 +136,8 @@ class NewCall:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a call that was claimed or withdrawn."""
+    """The outcome of a call that was claimed or withdrawn; `reads` is what its answer, or its error's words, taint the
+    call's conversation with."""
 
     failure: Failure | None = None
     output: Any = None
@@ -142,11 +146,13 @@ class Outcome:
     display: str = ""
     side_effects: list[dict[str, str]] = field(default_factory=list)
     execution_time_ms: int | None = None
+    reads: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the tenant calls belong: a turn of a run; or, without a chat, nowhere but to their user."""
+    """Where in the tenant calls belong: a turn of a run, with its agent's slug and its model; or, without a chat,
+    nowhere but to their user."""
 
     tenant_id: uuid.UUID
     user_id: uuid.UUID
@@ -155,6 +161,8 @@ class Place:
     run_id: uuid.UUID | None = None
     turn: int | None = None
     origin: str = "chat"
+    agent: str | None = None
+    model: str | None = None
 
 
 _OF_CALL = tuple(name for name in NewCall.__slots__ if name != "refusal")
@@ -196,8 +204,12 @@ def new_rows(
     return written, Jsonb(call_rows, _dumps), Jsonb(entries, _dumps)
 
 
-def _dumps(values: Any) -> str:
-    return json.dumps(values, default=_text)
+def _dumps(values: Any) -> str | bytes:
+    try:
+        return orjson.dumps(values, _text)
+    except orjson.JSONEncodeError:
+        # Lone surrogates and integers of more than 64 bits, which JSON can spell all the same.
+        return json.dumps(values, default=_text)
 
 
 def _text(value: Any) -> str:
@@ -274,78 +286,27 @@ async def refuse(
     """End a waiting call that was not approved, or that the gates refuse now; False when it no longer waits."""
     outcome = Outcome(failure=failure, display=failure.display)
     changed = replace(call, resumed_decision=answers)
-    [done] = await _settle.within(
-        connection, _scope(call), **_values(changed, outcome, ["awaiting_approval"], call.fence)
-    )
+    waits = ["running" if call.asks_user else "awaiting_approval"]
+    [done] = await settle_function.within(connection, scope_of(call), **settlement(changed, outcome, waits, call.fence))
     return done
 
 
-async def claim(
-    connection: Connection | None, scope: TenantScope, call_id: uuid.UUID, lease_seconds: float
-) -> ToolCall | None:
-    """Take and begin a queued call, alone or in a transaction: its row, with the new fence; None when it is not queued
-    (any more)."""
-    found = await _claim.on(connection, scope, call=call_id, seconds=lease_seconds)
-    return found[0] if found else None
+async def park(connection: Connection, call: ToolCall) -> bool:
+    """Let a call that a worker runs wait for its user's answer, in the commit that asks them: nobody has it then.
 
-
-@asynccontextmanager
-async def locked(
-    scope: TenantScope, call_id: uuid.UUID, fence: int | None, idle_seconds: float
-) -> AsyncIterator["LockedCall | None"]:
-    """Hold a queued call, or the one that runs under a fence, locked in a transaction, which is rolled back at the end
-    unless the call was settled in it. None when it is not there to be taken, or somebody else has it.
-
-    PostgreSQL ends the transaction when no statement comes for `idle_seconds`.
+    False when the claim was lost. The execution that ends here counts as no attempt.
     """
-    async with borrowed() as connection:
-        try:
-            async with connection.pipeline():
-                await connection.execute("BEGIN")
-                given = {"call": call_id, "held": fence, "seconds": idle_seconds}
-                cursor = await _lock.sent(connection, scope, **given)
-            call = await cursor.fetchone()
-            yield None if call is None else LockedCall(connection, call)
-        finally:
-            if connection.info.transaction_status != TransactionStatus.IDLE:
-                with suppress(psycopg.Error):
-                    await connection.rollback()
+    return await (await connection.execute(_PARK, [call.id, call.fence])).fetchone() is not None
 
 
-@dataclass(frozen=True, slots=True)
-class LockedCall:
-    """A call whose row a transaction holds locked: as it will be when it is settled, and the transaction's connection,
-    for its effect.
-
-    Outside a pipeline, where PostgreSQL would not notice that its client says nothing any more.
-    """
-
-    connection: Connection
-    call: ToolCall
-
-    async def settle(self, outcome: Outcome) -> None:
-        """End the call and commit that with its effect; raises psycopg.Error, and then nothing has happened, but after
-        OperationalError nobody knows."""
-        async with self.connection.pipeline():
-            await _settle.sent(self.connection, _scope(self.call), **_of_begun(self.call, outcome, demanded=True))
-            await self.connection.execute("COMMIT")
+async def go_on(connection: Connection, call_id: uuid.UUID, answers: list[dict[str, Any]]) -> bool:
+    """Queue a parked call that has passed the gates again; False when it is not parked any more."""
+    return await (await connection.execute(_GO_ON, [Jsonb(answers), call_id])).fetchone() is not None
 
 
-async def requeue(connection: Connection | None, call: ToolCall) -> bool:
-    """Give a call that has begun back to the queue, alone or in a transaction; False when the claim was lost."""
-    sources, was = _stored(call)
-    given = {"call": call.id, "sources": sources, "was": was, "fence": call.fence, "attempt": call.attempt}
-    [done] = await _requeue.on(connection, _scope(call), **given, started_at=call.started_at)
-    return done
-
-
-async def settle(connection: Connection | None, call: ToolCall, outcome: Outcome) -> bool:
-    """End a call that has begun, alone or in a transaction; False, and no trace, when the claim was lost.
-
-    It was claimed, or it was locked in a transaction that has been rolled back.
-    """
-    [done] = await _settle.on(connection, _scope(call), **_of_begun(call, outcome))
-    return done
+async def answered(connection: Connection, call: ToolCall, question: Mapping[str, Any]) -> None:
+    """Add the ledger entry of what became of a question of the call's, a row of `questions`."""
+    await connection.execute(ledger.INSERT.encode(), _entry(call, ledger.answered(question), question["id"]))
 
 
 async def withdraw(connection: Connection, run_id: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
@@ -359,36 +320,27 @@ async def withdraw_alone(connection: Connection, call_id: uuid.UUID, failure: Fa
 
 
 async def _withdraw(connection: Connection, query: str, of: uuid.UUID, failure: Failure) -> list[uuid.UUID]:
-    outcome = Outcome(failure=failure, display=failure.display)
     withdrawn: list[uuid.UUID] = []
     for call in await rows.every(connection, ToolCall, query, {"of": of}):
-        [done] = await _settle.within(connection, _scope(call), **_values(call, outcome, [call.status], call.fence))
+        said, display = failure.message, failure.display
+        if call.started_at is not None:
+            said, display = f"The call was stopped. {_HAD_BEGUN}", f"Stopped. {_HAD_BEGUN}"
+        outcome = Outcome(failure=replace(failure, message=said), display=display)
+        [done] = await settle_function.within(
+            connection, scope_of(call), **settlement(call, outcome, [call.status], call.fence)
+        )
         withdrawn += [call.id] if done else []
     return withdrawn
 
 
-def _scope(call: ToolCall) -> TenantScope:
+def scope_of(call: ToolCall) -> TenantScope:
     return TenantScope(call.tenant_id, call.user_id)
 
 
-_BEGUN = (Status.QUEUED, Status.CLAIMED, Status.RUNNING)
-
-
-def _stored(call: ToolCall) -> tuple[list[str], int]:
-    """The statuses, none or one, and the fence that a call which has begun has in the database: a locked one has begun
-    only there where it is locked."""
-    return [call.status] if call.status in _BEGUN else [], call.fence - (call.status == Status.QUEUED)
-
-
-def _of_begun(call: ToolCall, outcome: Outcome, *, demanded: bool = False) -> dict[str, Any]:
-    sources, was = _stored(call)
-    return _values(call, outcome, sources, was, demanded=demanded)
-
-
-def _values(
+def settlement(
     call: ToolCall, outcome: Outcome, sources: list[str], was: int, *, demanded: bool = False
 ) -> dict[str, Any]:
-    """What `settle_tool_call` is given."""
+    """What the SQL function `settle_tool_call` is given."""
     failure = outcome.failure
     settled: dict[str, Any] = {
         "id": call.id,
@@ -406,13 +358,15 @@ def _values(
         "execution_time_ms": outcome.execution_time_ms,
         "approved_params_hash": call.approved_params_hash,
         "resumed_decision": call.resumed_decision,
+        "waits_on_run": call.waits_on_run,
         "queued_at": call.queued_at,
         "started_at": call.started_at,
         "finished_at": datetime.now(UTC),
     }
     commitment = ledger.commitment(_key(call), ledger.settled(settled))
-    del settled["id"], settled["approved_params_hash"]
+    del settled["id"], settled["approved_params_hash"], settled["waits_on_run"]
     # JSON null is an output too; only a call without any output leaves the column empty.
     settled["output"] = None if failure or outcome.output_hash is None else Jsonb(outcome.output)
     held = {"call": call.id, "demanded": demanded, "sources": sources, "was": was}
-    return held | settled | {"version": ledger.VERSION, "commitment": commitment}
+    entry = {"version": ledger.VERSION, "commitment": commitment}
+    return held | settled | entry | {"reads": sorted(outcome.reads)}

@@ -10,7 +10,7 @@ from typing import Any
 class ToolCall:
     """A row of `tool_calls`; `audit.models.ToolCall` says what the columns mean.
 
-    Those with a default are what a call has got only once it has run, or waited for a human.
+    Those with a default are what a call has got only once it has run, or waited for a human, or only if it has a run.
     """
 
     id: uuid.UUID
@@ -51,6 +51,20 @@ class ToolCall:
     queued_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    lease_until: datetime | None = None
+    agent: str | None = None
+    model: str | None = None
+    waits_on_run: uuid.UUID | None = None
+
+    @property
+    def asks_user(self) -> bool:
+        """Whether the call has begun, and stopped to wait for its user's answer: no worker has it."""
+        return self.status == "running" and self.lease_until is None and self.waits_on_run is None
+
+    @property
+    def waits_for_child(self) -> bool:
+        """Whether the call has begun a run, and ends when that does: no worker has it."""
+        return self.status == "running" and self.waits_on_run is not None
 
     @property
     def final(self) -> bool:

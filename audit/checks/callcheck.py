@@ -8,7 +8,7 @@ from typing import Any
 from audit.calls import ledger
 from audit.canonical import NotCanonical, sha256_hex
 from audit.checks.findings import Finding, id_of
-from audit.models import FINAL
+from audit.models import FINAL, Origin
 
 Row = Mapping[str, Any]
 
@@ -34,7 +34,9 @@ def of_call(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
     kinds = Counter(entry["kind"] for entry in entries)
     final = call["status"] in FINAL
     erased = call["row_key"] is None
-    for kind, due in (("proposed", 1), ("settled", int(final))):
+    # What a client reports, Toolgate has not run: nothing else is due, or allowed.
+    own = call["origin"] != Origin.NATIVE
+    for kind, due in (("proposed", int(own)), ("settled", int(final and own)), ("reported", int(not own))):
         if kinds[kind] != due:
             yield _wrong(call, "entries", f'has {kinds[kind]} "{kind}" entries, not {due}', "status")
     if erased != bool(kinds["erased"]):
@@ -92,7 +94,7 @@ def _times(call: Row, entries: Sequence[Row]) -> Iterator[Finding]:
     if not isinstance(created, datetime) or abs(int(named[:8] + named[9:13], 16) / 1000 - created.timestamp()) > _SLACK:
         yield _wrong(call, "time", "has an id of another time than its own", "id", "created_at")
     for entry in entries:
-        name = {"proposed": "created_at", "settled": "finished_at"}.get(entry["kind"])
+        name = {"proposed": "created_at", "settled": "finished_at", "reported": "created_at"}.get(entry["kind"])
         if name is None:
             continue
         at, entered = call[name], entry["created_at"]

@@ -15,15 +15,16 @@ from audit.models import Origin
 
 # Without the arguments and, unless it was cut, the output: their hashes represent them here.
 _CALLS = """
-    SELECT id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, position, tool_name, tier,
-        params_hash, decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code, error_message,
-        error_field, display, output_hash, side_effects, attempt, execution_time_ms, finished_at, approved_params_hash,
-        resumed_decision, fence, output_bytes, queued_at, started_at, row_key,
+    SELECT id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, position, agent, model, tool_name,
+        tier, params_hash, decision, input_raw, created_at, approval_id, time_limit_ms, status, error_code,
+        error_message, error_field, display, output_hash, side_effects, attempt, execution_time_ms, finished_at,
+        approved_params_hash, resumed_decision, fence, output_bytes, queued_at, started_at, row_key, waits_on_run,
         CASE WHEN output @> '{"truncated": true}' THEN output END AS output
     FROM tool_calls WHERE id = ANY(%s::uuid[])"""
 _RECORDS = {
     "erasures": "SELECT * FROM erasures WHERE id = ANY(%s::uuid[])",
     "history_reads": "SELECT * FROM history_reads WHERE id = ANY(%s::uuid[])",
+    "setting_changes": "SELECT * FROM setting_changes WHERE id = ANY(%s::uuid[])",
 }
 
 
@@ -43,7 +44,8 @@ class Facts:
             if entry["record_id"] is not None and entry["kind"] in statements.OF_RECORD:
                 wanted[statements.table(entry["kind"])].append(entry["record_id"])
         known = decisions.queries()
-        by_id = _RECORDS | {known.table: known.by_id}
+        asked = decisions.answers()
+        by_id = _RECORDS | {known.table: known.by_id, asked.table: asked.by_id}
         records = {(table, row["id"]): row for table, ids in wanted.items() for row in snapshot.all(by_id[table], ids)}
         calls = [entry["call_id"] for entry in batch if entry["call_id"] is not None]
         # Before version 3 an entry did not say which decision it was about; one of an erased call is about all of them.
@@ -96,14 +98,14 @@ class Entries:
         """What is wrong with what an entry states."""
         kind, version = entry["kind"], entry["version"]
         self.counts.old_versions += version < ledger.COMPLETE
-        if not 1 <= version <= ledger.VERSION or (version < 3 and kind not in statements.OF_CALL):
+        if not ledger.SINCE.get(kind, 1) <= version <= ledger.VERSION:
             yield of_entry(entry, "version", f"is of version {version}, which is not known", "version")
             return
-        if (entry["record_id"] is None) != (kind in ("proposed", "settled") or (kind == "decided" and version < 3)):
+        if (entry["record_id"] is None) != (kind in statements.OF_ROW or (kind == "decided" and version < 3)):
             yield of_entry(entry, "record", "names a record where there is none, or none where there is", "record_id")
             return
         call = facts.calls.get(entry["call_id"])
-        if kind not in ("dropped", "read"):
+        if kind not in statements.WITHOUT_CALL:
             if call is None:
                 yield from self._without_call(entry)
                 return
@@ -114,13 +116,21 @@ class Entries:
                 how = "is of a version that knows of chats alone, and its call came in otherwise"
                 yield of_entry(entry, "origin", how, "origin")
                 return
+            if version < ledger.WITH_AGENT and kind == "proposed" and (call["agent"], call["model"]) != (None, None):
+                how = "is of a version that names no agent and no model, and its call has one"
+                yield of_entry(entry, "agent", how, "agent", "model")
+                return
+            if version < ledger.WITH_CHILD and kind == "settled" and call["waits_on_run"] is not None:
+                how = "is of a version that names no run which a call began, and its call has begun one"
+                yield of_entry(entry, "child", how, "waits_on_run")
+                return
         records = facts.about(entry)
         if kind in statements.OF_RECORD and not records:
             yield of_entry(entry, "record", f"is about a row that is missing in {statements.table(kind)}")
             return
         if kind in statements.OF_CALL and call is not None and call["row_key"] is None:
             # Erased: its "erased" entry covers what is left.
-            self.counts.erased += kind == "proposed"
+            self.counts.erased += kind in statements.FIRST
             return
         if kind == "dropped":
             self.counts.dropped.add(entry["record_id"])
@@ -132,7 +142,7 @@ class Entries:
     def _without_call(self, entry: Row) -> Iterator[Finding]:
         for month in self._months.values():
             if month["tenant_id"] == entry["tenant_id"] and month["low"] <= entry["call_id"] < month["high"]:
-                self.counts.missing[month["id"]] += entry["kind"] == "proposed"
+                self.counts.missing[month["id"]] += entry["kind"] in statements.FIRST
                 return
         yield of_entry(entry, "call", "is of a call that is missing")
 
@@ -171,7 +181,7 @@ def _fits(entry: Row, call: Row | None, record: Row) -> bool:
 
 def _columns(entry: Row) -> tuple[str, ...]:
     kind = entry["kind"]
-    return statements.vouched(kind, entry["version"]) if kind in ("proposed", "settled") else ()
+    return statements.vouched(kind, entry["version"]) if kind in statements.OF_ROW else ()
 
 
 def _about(entry: Row) -> str:
@@ -190,8 +200,9 @@ def of_entry(entry: Row, rule: str, how: str, *columns: str, severity: str = "er
 
 
 def of_record(table: str, row: Row, how: str) -> Finding:
-    """A finding about a decision, an erasure or a reading."""
-    call_id = id_of(row["call_id"]) if table == statements.table("decided") else None
+    """A finding about a decision, an answer, an erasure, a reading or a change."""
+    of_calls = (statements.table("decided"), statements.table("answered"))
+    call_id = id_of(row["call_id"]) if table in of_calls else None
     text = f"row {row['id']} of {table} {how}"
     tenant_id, record_id = id_of(row["tenant_id"]), id_of(row["id"])
     return Finding("record", text, table=table, tenant_id=tenant_id, call_id=call_id, record_id=record_id)

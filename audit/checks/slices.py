@@ -29,9 +29,9 @@ _ENTRIES = "SELECT * FROM ledger_entries WHERE leaf_index >= %s AND leaf_index <
 _KNOWN = (*("leaf_index", "seq", "kind", "tenant_id", "tenant_index", "call_id", "record_id", "created_at"),)
 # Without what is not looked at; of the gates' answers, only what erasure should have removed is.
 _CALLS = """
-    SELECT id, tenant_id, status, row_key, lease_until, created_at, finished_at, input_raw, error_message, error_field,
-        display, side_effects <> '[]' AS side_effects, output_bytes, execution_time_ms, params_hash, output_hash,
-        approved_params_hash, input, output, approved_input,
+    SELECT id, tenant_id, origin, status, row_key, lease_until, created_at, finished_at, input_raw, error_message,
+        error_field, display, side_effects <> '[]' AS side_effects, output_bytes, execution_time_ms, params_hash,
+        output_hash, approved_params_hash, input, output, approved_input,
         CASE WHEN row_key IS NULL THEN decision END AS decision,
         CASE WHEN row_key IS NULL THEN resumed_decision END AS resumed_decision,
         input IS NOT NULL AS input_there, output IS NOT NULL AS output_there,

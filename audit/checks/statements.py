@@ -14,9 +14,17 @@ Row = Mapping[str, Any]
 Kind = LedgerEntry.Kind
 
 # Kinds whose commitments are made with the call's own key, and end with it.
-OF_CALL = frozenset({Kind.PROPOSED.value, Kind.DECIDED.value, Kind.SETTLED.value})
+OF_CALL = frozenset(
+    {Kind.PROPOSED.value, Kind.DECIDED.value, Kind.ANSWERED.value, Kind.SETTLED.value, Kind.REPORTED.value}
+)
+# Kinds that state columns of the call's own row alone.
+OF_ROW = frozenset({Kind.PROPOSED.value, Kind.SETTLED.value, Kind.REPORTED.value})
+# Kinds of which each call has one: the first that it has.
+FIRST = frozenset({Kind.PROPOSED.value, Kind.REPORTED.value})
 # Kinds that need a row of another table.
-OF_RECORD = frozenset(Kind.values) - {Kind.PROPOSED.value, Kind.SETTLED.value}
+OF_RECORD = frozenset(Kind.values) - OF_ROW
+# Kinds that are about no single call.
+WITHOUT_CALL = frozenset({Kind.DROPPED.value, Kind.READ.value, Kind.CHANGED.value})
 
 _THROUGH = {
     "params_hash": ("params_hash", "input"),
@@ -25,6 +33,7 @@ _THROUGH = {
     "output_hash": ("output_hash", "output"),
     "output_kept_hash": (),
 }
+_MAKE = {"proposed": ledger.proposed, "settled": ledger.settled, "reported": ledger.reported}
 _NO_COLUMNS = frozenset({"version", "kind"})
 
 
@@ -52,7 +61,9 @@ def table(kind: str) -> str:
     """The table that an entry's record is in, for a kind of OF_RECORD."""
     if kind == Kind.DECIDED:
         return decisions.queries().table
-    return "history_reads" if kind == Kind.READ else "erasures"
+    if kind == Kind.ANSWERED:
+        return decisions.answers().table
+    return {Kind.READ: "history_reads", Kind.CHANGED: "setting_changes"}.get(Kind(kind), "erasures")
 
 
 def made_again(entry: Row, call: Row | None, record: Row | None) -> Statement | None:
@@ -61,7 +72,7 @@ def made_again(entry: Row, call: Row | None, record: Row | None) -> Statement | 
     Raises ValueError when the rows cannot be what such an entry was about.
     """
     kind, version = entry["kind"], entry["version"]
-    if (kind not in ("dropped", "read") and call is None) or (kind in OF_RECORD and record is None):
+    if (kind not in WITHOUT_CALL and call is None) or (kind in OF_RECORD and record is None):
         return None
     source = call if kind in OF_CALL else record
     if source is None or source["row_key"] is None:
@@ -78,21 +89,26 @@ def _payload(kind: str, version: int, call: Row, record: Row) -> dict[str, Any]:
             return ledger.proposed(call, version)
         case "settled":
             return ledger.settled(call, version)
+        case "reported":
+            return ledger.reported(call, version)
         case "decided":
             return ledger.decided(record, version)
+        case "answered":
+            return ledger.answered(record, version)
         case "erased":
             return ledger.erased(record, call, version)
         case "dropped":
             return ledger.dropped(record, version)
         case "read":
             return ledger.read(record, version)
+        case "changed":
+            return ledger.changed(record, version)
     raise KeyError(kind)
 
 
 def vouched(kind: str, version: int) -> tuple[str, ...]:
-    """The columns of `tool_calls` that a "proposed" or "settled" entry of a version covers."""
-    make = ledger.proposed if kind == "proposed" else ledger.settled
-    names = [name for name in make(_SAMPLE, version) if name not in _NO_COLUMNS]
+    """The columns of `tool_calls` that an entry of a kind of OF_ROW and of a version covers."""
+    names = [name for name in _MAKE[kind](_SAMPLE, version) if name not in _NO_COLUMNS]
     return tuple(column for name in names for column in _THROUGH.get(name, (name,)))
 
 
@@ -100,9 +116,10 @@ def gaps(version: int) -> frozenset[str]:
     """The columns of a final call that its entries of a version do not cover.
 
     Not counted: the key, which the commitments are made with; the lease, which a final call has none of; and the
-    origin, which an entry that does not name it says is a chat.
+    origin, agent, model and the run that it began, which an entry that does not name them says are a chat and none.
     """
-    columns = {str(field.column) for field in ToolCall._meta.concrete_fields} - {"row_key", "lease_until", "origin"}
+    implied = {"row_key", "lease_until", "origin", "agent", "model", "waits_on_run"}
+    columns = {str(field.column) for field in ToolCall._meta.concrete_fields} - implied
     return frozenset(columns - {*vouched("proposed", version), *vouched("settled", version)})
 
 

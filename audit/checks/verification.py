@@ -5,7 +5,7 @@ what is wrong as it finds it:
 
     entries   in the order of the log: leaf, place, time, statement
     calls     their entries, hashes and states
-    records   decisions, erasures and readings, each with its entry
+    records   decisions, erasures, readings and changes, each with its entry
 """
 
 from collections import defaultdict
@@ -41,6 +41,11 @@ _UNENTERED_DECISIONS = """
         FROM ledger_entries e
         WHERE e.tenant_id = d.tenant_id AND e.call_id = d.call_id AND e.kind = 'decided') own
     WHERE own.entered <> own.due"""
+_UNENTERED_ANSWERS = """
+    SELECT q.id, q.tenant_id, q.call_id, count(e.seq) AS entered, 1 AS due
+    FROM ({everything}) q LEFT JOIN ledger_entries e
+        ON e.tenant_id = q.tenant_id AND e.call_id = q.call_id AND e.record_id = q.id AND e.kind = 'answered'
+    GROUP BY q.id, q.tenant_id, q.call_id HAVING count(e.seq) <> 1"""
 _UNENTERED = {
     "erasures": """
         SELECT r.id, r.tenant_id, count(e.seq) AS entered, CASE r.scope WHEN 'month' THEN 1 ELSE r.calls END AS due
@@ -49,6 +54,10 @@ _UNENTERED = {
     "history_reads": """
         SELECT r.id, r.tenant_id, count(e.seq) AS entered, 1 AS due
         FROM history_reads r LEFT JOIN ledger_entries e ON e.record_id = r.id AND e.kind = 'read'
+        GROUP BY r.id HAVING count(e.seq) <> 1""",
+    "setting_changes": """
+        SELECT r.id, r.tenant_id, count(e.seq) AS entered, 1 AS due
+        FROM setting_changes r LEFT JOIN ledger_entries e ON e.record_id = r.id AND e.kind = 'changed'
         GROUP BY r.id HAVING count(e.seq) <> 1""",
 }
 
@@ -153,9 +162,13 @@ class Verification:
             yield from here.checked(kind, each)
 
     def _records(self, snapshot: Snapshot) -> Iterator[Finding]:
-        """Decisions, erasures and readings that no entry is about, or too many."""
-        known = decisions.queries()
-        unentered = {known.table: _UNENTERED_DECISIONS.format(everything=known.everything)} | _UNENTERED
+        """Decisions, answers, erasures, readings and changes that no entry is about, or too many."""
+        known, answered = decisions.queries(), decisions.answers()
+        unentered = {
+            known.table: _UNENTERED_DECISIONS.format(everything=known.everything),
+            answered.table: _UNENTERED_ANSWERS.format(everything=answered.everything),
+            **_UNENTERED,
+        }
         for table, query in unentered.items():
             for row in snapshot.rows(query):
                 yield of_record(table, row, f"has {row['entered']} entries, not {row['due']}")

@@ -29,7 +29,7 @@ _HEAD = "SELECT * FROM ledger_checkpoints ORDER BY id DESC LIMIT 1"
 _KEYS = "SELECT vkey, origin, endorsement FROM ledger_keys ORDER BY id"
 _RANGE = """
     SELECT coalesce(min(tenant_index), 0) AS first, coalesce(max(tenant_index) + 1, 0) AS end,
-        count(*) FILTER (WHERE kind = 'proposed') AS calls
+        count(*) FILTER (WHERE kind IN ('proposed', 'reported')) AS calls
     FROM ledger_entries
     WHERE tenant_id = %s AND leaf_index IS NOT NULL AND created_at >= coalesce(%s, '-infinity'::timestamptz)
         AND created_at < coalesce(%s, 'infinity'::timestamptz)"""
@@ -41,6 +41,7 @@ _CALLS = "SELECT * FROM tool_calls WHERE id = ANY(%s::uuid[])"
 _PAYLOADS = {
     "proposed": {"input": "params_hash", "input_raw": "input_raw_hash"},
     "settled": {"approved_input": "approved_params_hash", "output": "output_hash"},
+    "reported": {"input": "params_hash", "output": "output_hash"},
 }
 
 
@@ -80,7 +81,7 @@ class Export:
             for entry, proof in zip(batch, prover.proofs(each["leaf_index"] for each in batch), strict=True):
                 yield _line(_entry(entry, facts, proof))
                 entries += 1
-                calls += entry["kind"] == "proposed"
+                calls += entry["kind"] in statements.FIRST
         yield _line({"entries": entries, "calls": calls})
 
     def _header(self, snapshot: Snapshot) -> Row:

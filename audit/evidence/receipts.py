@@ -14,18 +14,38 @@ from audit.canonical import canonical
 from audit.checks import statements
 from audit.evidence import proofs
 from audit.log import leaves
-from audit.models import Erasure, LedgerEntry, ToolCall
+from audit.models import Erasure, LedgerEntry, Origin, ToolCall
+from tenants.errors import Refused
 from tenants.scope import jsonb
 
 Row = dict[str, Any]
 
 _JSONB = 3802
+# What a receipt shows of what became of a question to the call's user; the content only by its hash.
+_ANSWERED = ("id", "round", "position", "status", "action", "question_hash", "content_hash", "via", "answered_at")
+
+
+class NoReceipt(Refused):
+    """Toolgate has not run the call, so it cannot say that it did."""
+
+    status = 409
+    code = "reported_call"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This call was reported by a client that ran it itself. Toolgate has only recorded what the client said, "
+            "and gives no receipt for it. An auditor finds the entry in an export of the ledger."
+        )
 
 
 def of_call(call: ToolCall) -> Row:
-    """The receipt of a call that the caller may see, on the current login."""
+    """The receipt of a call that the caller may see, on the current login. Raises NoReceipt."""
+    if call.origin == Origin.NATIVE:
+        raise NoReceipt
     entries = [vars(entry) for entry in LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id)]
-    decided = _decisions(call) if call.approval_id else []
+    decided = _read(decisions.queries().with_usernames, call) if call.approval_id else []
+    entered = {entry["kind"] for entry in entries}
+    answered = _read(decisions.answers().of_call, call) if "answered" in entered else []
     erased = _erasure(entries) if call.row_key is None else None
     return {
         "call_id": call.id,
@@ -39,7 +59,8 @@ def of_call(call: ToolCall) -> Row:
         "decision": call.decision,
         "resumed_decision": call.resumed_decision,
         "approval": _approval(call, decided),
-        "entries": [_entry(entry, call, decided) for entry in entries],
+        "answers": [{name: each[name] for name in _ANSWERED} for each in answered],
+        "entries": [_entry(entry, call, decided + answered) for entry in entries],
         "sealed": bool(entries) and all(entry["leaf_index"] is not None for entry in entries),
         "inclusion_proof": _proof(entries),
         "commitment_key": None if call.row_key is None else bytes(call.row_key).hex(),
@@ -47,9 +68,9 @@ def of_call(call: ToolCall) -> Row:
     }
 
 
-def _decisions(call: ToolCall) -> list[Row]:
+def _read(query: str, call: ToolCall) -> list[Row]:
     with connections[router.db_for_read(ToolCall)].cursor() as cursor:
-        cursor.execute(decisions.queries().with_usernames, [call.tenant_id, call.id])
+        cursor.execute(query, [call.tenant_id, call.id])
         columns = cursor.description
         return [
             {
@@ -101,7 +122,7 @@ def _statement(entry: Row, call: ToolCall, decided: list[Row]) -> str | None:
     if call.row_key is None or entry["kind"] not in statements.OF_CALL:
         return None
     values = vars(call)
-    for record in decided if entry["kind"] == "decided" else [{}]:
+    for record in decided if entry["kind"] in statements.OF_RECORD else [{}]:
         if entry["record_id"] not in (None, record.get("id", uuid.UUID(int=0))):
             continue
         try:

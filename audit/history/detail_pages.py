@@ -31,7 +31,7 @@ def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     if part and request.GET.get("seen") == found.status:
         return HttpResponse(status=204)
     reads.of_calls(reader_id=principal.user_id, calls=[found], action=reads.Action.DETAIL, via="page", call_id=found.id)
-    context = _told(principal, found) | {"inside": part and htmx.target != "call"}
+    context = _context(principal, found) | {"inside": part and htmx.target != "call"}
     if part:
         response = render(request, "history/detail.html", context)
     else:
@@ -40,7 +40,7 @@ def detail(request: SignedInRequest, call_id: uuid.UUID) -> HttpResponse:
     return response
 
 
-def _told(principal: Principal, call: ToolCall) -> dict[str, Any]:
+def _context(principal: Principal, call: ToolCall) -> dict[str, Any]:
     """What the page shows beside the call's own columns: who, whether it is sealed, and what erased it."""
     entries = list(LedgerEntry.objects.filter(tenant_id=call.tenant_id, call_id=call.id))
     erasure = None

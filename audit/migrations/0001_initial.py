@@ -179,8 +179,8 @@ class Migration(migrations.Migration):
 
             CREATE TABLE tool_calls_default PARTITION OF tool_calls DEFAULT;
             """,
-            rls.wall("tool_calls"),
-            rls.wall("tool_calls_default"),
+            rls.isolate("tool_calls"),
+            rls.isolate("tool_calls_default"),
             functions(
                 "audit/calls",
                 "uuid_v7_floor",
@@ -237,7 +237,7 @@ class Migration(migrations.Migration):
                 FOR EACH STATEMENT EXECUTE FUNCTION ledger_is_append_only();
             """,
             functions("audit/calls", "renew_call_leases"),
-            rls.wall("ledger_entries"),
+            rls.isolate("ledger_entries"),
             rls.grant("ledger_entries", app="SELECT, INSERT", system="SELECT", operator="SELECT"),
             rls.grant("SEQUENCE ledger_entries_seq_seq", app="USAGE"),
         ),

@@ -355,7 +355,7 @@ class Migration(migrations.Migration):
             rls.grant("SEQUENCE ledger_keys_id_seq", system="USAGE"),
             rls.grant("ledger_entries", system="UPDATE (leaf_index, tenant_index)"),
             rls.grant("tool_calls", system="SELECT (tier, error_code, execution_time_ms, created_at, finished_at)"),
-            *(rls.wall(table) for table in ("erasures", "history_reads", "tool_call_counts")),
+            *(rls.isolate(table) for table in ("erasures", "history_reads", "tool_call_counts")),
             rls.grant("erasures", app="SELECT, INSERT", system="SELECT, INSERT", operator="SELECT, INSERT"),
             rls.grant("history_reads", app="SELECT, INSERT", operator="SELECT, INSERT"),
             # The operator reads other people's history too, and puts that on record.

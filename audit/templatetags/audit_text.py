@@ -34,6 +34,7 @@ ERROR_WORDS = {
     ErrorCode.TIMEOUT: ("Timed out", "The tool took longer than it may."),
     ErrorCode.EXECUTION_ERROR: ("Failed", "The tool was run and reported an error."),
     ErrorCode.UNAVAILABLE: ("Unavailable", "The tool, or what guards it, cannot be reached right now."),
+    ErrorCode.KILLED: ("Stopped", "A kill switch of your tenant or of the operator stops this. It was not run."),
     ErrorCode.OUTCOME_UNKNOWN: (
         "Outcome unknown",
         "The worker was lost while the tool ran. It may or may not have taken effect, so it is not tried again.",
@@ -43,13 +44,39 @@ ORIGIN_WORDS: dict[str, str] = {
     Origin.API: "Over the API, without a chat",
     Origin.MCP: "By an MCP client",
     Origin.SCHEDULE: "By a schedule",
-    Origin.NATIVE: "By Toolgate itself",
+    Origin.NATIVE: "Reported by a client that ran it itself",
 }
 # Asks the package that has the gates, which this one does not know, for a gate's labels: what it found when it let a
 # call through and when it did not; None for a gate that is gone. `tools.apps` sets it.
 Labels = Callable[[str], tuple[str, str] | None]
 _labels: Labels | None = None
-ICONS = {"web_search": "search", "save_note": "note", "list_tasks": "list", "add_task": "task", "send_email": "mail"}
+ICONS = {
+    "web_search": "search",
+    "web_fetch": "download",
+    "save_note": "note",
+    "search_notes": "note",
+    "read_file": "file",
+    "write_file": "file",
+    "delete_file": "file",
+    "edit_file": "file",
+    "list_files": "file",
+    "search_files": "file",
+    "file_info": "file",
+    "list_tasks": "list",
+    "add_task": "task",
+    "complete_task": "check",
+    "update_task": "edit",
+    "canvas": "chart",
+    "send_email": "mail",
+    "cancel_schedule": "wait",
+    "create_reminder": "wait",
+    "list_schedules": "wait",
+    "memory_search": "note",
+    "memory_store": "note",
+    "message": "send",
+    "run_schedule": "wait",
+    "schedule": "wait",
+}
 # Control, format, surrogate, private and unassigned characters, and the two separators that break lines unseen.
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 # They are part of ordinary text.

@@ -12,6 +12,8 @@ from django.utils.safestring import SafeString, mark_safe
 from audit.log.counting import BOUNDS
 from audit.models import FINAL, Status
 from audit.templatetags.audit_text import error_meaning, status_words, took, visible
+from tenants.people import owners
+from tenants.people.principal import Principal
 
 register = template.Library()
 
@@ -84,6 +86,16 @@ def outcome_icon(call: Any) -> str:
     """The icon that says the same as the colour."""
     icons = {"good": "check", "bad": "alert", "kept": "cross", "wait": "wait", "busy": "busy", "gone": "eraser"}
     return icons[outcome_tone(call)]
+
+
+@register.simple_tag
+def owners_meant(call: Any, principal: Principal) -> str:
+    """The names of owners who can lift what refused the call, for whom the refusal sends to them; "" for nobody.
+
+    What is on record says the role alone.
+    """
+    refused = [str(answer.get("user")) for answer in call.decision or () if not answer.get("ok")]
+    return owners.names_beside(principal, " ".join([call.error_message or "", *refused]))
 
 
 @register.filter

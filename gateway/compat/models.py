@@ -1,12 +1,14 @@
-"""`GET /v1/models`: the known models of the configured providers, and the caller's agents, without asking upstream."""
+"""`GET /v1/models`: the models that the caller may use, as far as they are known, and the agents whose model is one of
+those, without asking upstream."""
 
 import asyncio
 from typing import Any
 
 from gateway.compat.serving import authenticated
 from gateway.compat.vendor_errors import VendorForm, of_nobody
-from gateway.http import asgi
+from gateway.http import asgi, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
+from gateway.providers.routing import listing, resolution
 from gateway.runs import loop, repository
 from tenants.errors import Refused
 from tenants.scope.transactions import TenantScope, transaction
@@ -19,6 +21,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "GET":
             raise _Refused("Models can only be read.", 405)
         principal = await authenticated(request.headers)
+        await request_limits.admit(principal, changes=False)
         found = await _models(TenantScope(principal.tenant_id, principal.user_id))
         wanted = scope["path"].removeprefix("/v1/models").strip("/")
         if not wanted:
@@ -35,9 +38,11 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _models(tenant_scope: TenantScope) -> list[dict[str, Any]]:
     async with transaction(tenant_scope) as connection:
-        agents = await repository.agent_slugs(connection)
-    names = await asyncio.to_thread(loop.providers().models)
-    return [*(_model(name, name.partition("/")[0]) for name in names), *(_model(slug, "toolgate") for slug in agents)]
+        agents = await repository.agents(connection)
+        routing = await resolution.read(connection, tenant_scope)
+    names = await asyncio.to_thread(listing.models, routing, loop.providers())
+    usable = [slug for slug, model in agents if listing.is_usable(routing, loop.providers(), model)]
+    return [*(_model(name, name.partition("/")[0]) for name in names), *(_model(slug, "toolgate") for slug in usable)]
 
 
 class _Refused(Refused):

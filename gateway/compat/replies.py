@@ -4,7 +4,7 @@ from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import Usage
 from gateway.runs.prompting import continuity
 from gateway.runs.prompting.client_request import ClientRequest
-from gateway.runs.view import RunView, TurnView, call_body, pending, required_action
+from gateway.runs.view import RunView, TurnView, asking, call_body, pending, required_action
 
 # A spent budget ends an answer as a full one ends: cut.
 _CUT = {"max_turns", "time", "tokens"}
@@ -18,8 +18,9 @@ def turn_reply(turn: TurnView) -> TurnReply:
 def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
     """The answer to a request, of its run that is over or waits for humans."""
     run, last = view.run, view.last
-    waiting = pending(last) if last and view.suspended else []
-    action = required_action(waiting)
+    waiting, asked = (pending(last), asking(last)) if last and view.suspended else ([], [])
+    below = view.below if view.suspended else []
+    action = required_action(waiting, asked, below)
     calls = last.client_calls if last else ()
     details = last.details if last else {}
     return Reply(
@@ -33,11 +34,13 @@ def reply(view: RunView, request: ClientRequest, created: int) -> Reply:
         toolgate={
             "run_id": str(view.id),
             "conversation_id": str(run.conversation_id),
-            "status": run.status,
+            "status": view.status,
             "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
+            # What waits for the user themselves is nowhere else in a vendor's shape.
+            **({"required_action": action} if asked else {}),
         },
         stop_sequence=details.get("stop_sequence"),
-        notice=continuity.notice(waiting) if waiting else "",
+        notice=continuity.notice(waiting, asked, below) if action else "",
         pending=tuple(action["approvals"]) if action else (),
         family=details.get("family"),
         extra=details.get("extra", {}),

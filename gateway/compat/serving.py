@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
-from gateway.compat import approval_responses, replies
+from gateway.compat import approval_responses, media, replies
 from gateway.compat.interface import StreamWriter, Surface
 from gateway.compat.vendor_errors import MAX_BODY_BYTES, TooLarge, Unauthenticated, VendorForm
-from gateway.http import asgi, authentication, bodies
+from gateway.http import asgi, authentication, bodies, request_limits
 from gateway.http.asgi import Answer, Headers, Receive, Request, Scope, Send
 from gateway.http.bodies import ClientGone
 from gateway.http.errors import InvalidKey
@@ -55,12 +55,17 @@ async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -
     """Answer one request to a surface's main address."""
 
     async def handle(request: Request) -> None:
-        principal = await authenticated(request.headers)
+        principal = await _remembered(request.headers)
+        await request_limits.admit(principal)
         given = await read(request)
         if surface.family == "anthropic" and "anthropic-beta" in request.headers:
             # A part of the request, though it comes as a header.
             given["betas"] = [beta.strip() for beta in request.headers["anthropic-beta"].split(",") if beta.strip()]
-        await _answer(Exchange(surface, principal, request), surface.parse(given), given)
+        parsed = media.checked(surface.parse(given))
+        if parsed.approvals or parsed.previous is not None:
+            # Something is done or read before the run begins, and with it what is remembered is looked at.
+            principal = await authenticated(request.headers)
+        await _answer(Exchange(surface, principal, request), parsed, given)
 
     await asgi.serve(VendorForm(surface.error), scope, receive, send, handle)
 
@@ -73,6 +78,14 @@ async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
         raise Unauthenticated from None
 
 
+async def _remembered(headers: Headers, *, anew: bool = False) -> Principal:
+    """The same, perhaps by what this process remembers; see `gateway.http.authentication.remembered`."""
+    try:
+        return await authentication.remembered(headers, "chat", key_headers=("x-api-key",), anew=anew)
+    except InvalidKey:
+        raise Unauthenticated from None
+
+
 async def read(request: Request) -> dict[str, Any]:
     """The JSON object in the body of a request. Raises TooLarge, BadRequest, ClientGone."""
     return bodies.json_object(await request.body(MAX_BODY_BYTES, TooLarge), BadRequest)
@@ -81,7 +94,10 @@ async def read(request: Request) -> dict[str, Any]:
 async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
     await approval_responses.act(exchange.principal, request)
     created = int(time.time())
-    view = await lifecycle.begin(exchange.principal, _chat(exchange, request, given))
+    headers = exchange.request.headers
+    view = await lifecycle.begin(
+        exchange.principal, _chat(exchange, request, given), lambda: _remembered(headers, anew=True)
+    )
     if request.stream:
         await _stream(exchange, request, view, created)
         return

@@ -25,6 +25,7 @@ from gateway.compat import app as compatible  # noqa: E402
 from gateway.mcp import app as mcp  # noqa: E402
 from gateway.operations import health  # noqa: E402
 from gateway.process import gc_tuning  # noqa: E402
+from gateway.providers.routing import clients as routing_clients  # noqa: E402
 from gateway.rest.chat import fast  # noqa: E402
 from gateway.runs import lifecycle, loop  # noqa: E402
 from gateway.server import (  # noqa: E402
@@ -32,13 +33,14 @@ from gateway.server import (  # noqa: E402
     cors,
     hsts,
 )
+from gateway.web.inbox_socket import InboxConsumer  # noqa: E402
 from tenants.scope import transactions  # noqa: E402
-from tools.network import redis  # noqa: E402
+from tools.network import clients, redis  # noqa: E402
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-SOCKETS = {"/ws/approvals/": ApprovalsConsumer.as_asgi()}
+SOCKETS = {"/ws/approvals/": ApprovalsConsumer.as_asgi(), "/ws/inbox/": InboxConsumer.as_asgi()}
 
 
 @cors.shared
@@ -81,7 +83,9 @@ async def _lifespan(receive: Receive, send: Send) -> None:
                 mcp.close,
                 lifecycle.release_all,
                 loop.providers().close,
+                routing_clients.close,
                 get_channel_layer().flush,
+                clients.close,
                 redis.close,
                 transactions.close_pools,
             )

@@ -1,7 +1,7 @@
 """The Celery application: messages carry ids, PostgreSQL carries the truth.
 
 Messages are acknowledged early and never retried or delayed by Celery; a message that is lost or
-delivered twice is made good by the claims in `audit.calls.recorder` and by the sweeper.
+delivered twice is made good by the claims in `audit.calls.begun` and by the sweeper.
 """
 
 import logging
@@ -58,4 +58,4 @@ app = Celery("toolgate", amqp=Messaging)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 # Beat sends tasks by name, and needs none of their code.
 if os.environ.get("TOOLGATE_PROCESS") != "beat":
-    app.autodiscover_tasks(["gateway", "approvals", "notifications", "tools"])
+    app.autodiscover_tasks(["gateway", "approvals", "notifications", "services", "tools"])

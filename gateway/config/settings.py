@@ -37,7 +37,8 @@ try:
 except WrongKey as wrong:
     raise env.WrongSetting(f"TOOLGATE_ENCRYPTION_KEYS: {wrong}; `openssl rand -hex 32` makes one") from None
 HOST = env.text("HOST", "127.0.0.1")
-PORT = env.integer("PORT", 8000, most=65535)
+# A command beside `make up` writes links to the port that is served.
+PORT = env.integer("PORT", 0, most=65535) or int(env.generated("PORT") or 8000)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "*" if DEVELOPMENT else "")
 if not ALLOWED_HOSTS:
     raise env.WrongSetting(
@@ -73,6 +74,10 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "allauth",
+    "allauth.account",
+    "allauth.idp.oidc",
+    "allauth.mfa",
     "tenants",
     "audit",
     "tools",
@@ -95,6 +100,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "tenants.scope.operator_database.OperatorDatabase",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "gateway.config.urls"
 ASGI_APPLICATION = "gateway.config.asgi.application"
@@ -191,9 +197,14 @@ CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},
     # It may wait a little where the worker is busy: a message too many costs a glance.
     "seal": {"task": "audit.seal", "schedule": timedelta(seconds=2), "options": {"expires": 8}},
+    "schedules": {"task": "gateway.fire_schedules", "schedule": timedelta(seconds=5), "options": {"expires": 5}},
     "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
+    # A share of all services: see services.reading.drift.
+    "drift": {"task": "services.check_drift", "schedule": timedelta(minutes=1), "options": {"expires": 60}},
 }
 
+# How many minutes must be between two times of a schedule.
+TOOLGATE_SCHEDULE_MINUTES = env.integer("TOOLGATE_SCHEDULE_MINUTES", 5, least=1, most=24 * 60)
 # Months of tool calls before this one that are kept; 0 is all.
 TOOLGATE_KEEP_MONTHS = env.integer("TOOLGATE_KEEP_MONTHS", 0, most=1200)
 
@@ -216,6 +227,22 @@ LOGIN_URL = "/accounts/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/accounts/login/"
 LOGIN_ATTEMPTS = "10/m"
+PASSWORD_RESET_TIMEOUT = 3600
+# How long a log-in, or another proof of who one is, is enough for what raises rights.
+REAUTHENTICATION_SECONDS = 900
+# Codes of a second factor that a user may try; there are a million of them.
+SECOND_FACTOR_ATTEMPTS = ("5/m", "20/h")
+# Whether operators need one for /admin/; for members their tenant says so.
+TOOLGATE_OPERATOR_SECOND_FACTOR = env.boolean("TOOLGATE_OPERATOR_SECOND_FACTOR")
+MFA_ADAPTER = "tenants.login.factors.Adapter"
+# The codes before and after the present one work too: clocks differ.
+MFA_TOTP_TOLERANCE = 1
+
+# --- OAuth clients, which act for members at /mcp --------------------------------------------------------------------
+OAUTH_RESOURCE = f"{PUBLIC_URL}/mcp"
+# Whether strangers may register clients; those with a metadata document, and the operator's, need not.
+TOOLGATE_OAUTH_REGISTRATION = env.boolean("TOOLGATE_OAUTH_REGISTRATION")
+OAUTH_REGISTRATIONS = "10/h"
 
 # --- providers and tools ---------------------------------------------------------------------------------------------
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
@@ -228,12 +255,26 @@ GEMINI_BASE_URL = env.text("GEMINI_BASE_URL")
 OPENAI_MODELS = env.words("OPENAI_MODELS")
 ANTHROPIC_MODELS = env.words("ANTHROPIC_MODELS")
 GEMINI_MODELS = env.words("GEMINI_MODELS")
+# Patterns of models that take no pictures and no PDFs, beside those that Toolgate knows.
+TOOLGATE_TEXT_MODELS = env.words("TOOLGATE_TEXT_MODELS")
 # How long a provider may send nothing in the middle of an answer.
 PROVIDER_IDLE_SECONDS = env.integer("PROVIDER_IDLE_SECONDS", 30, least=1, most=3600)
 # In production the demo model answers nobody who did not ask for it by name.
 DEFAULT_MODEL = env.text("DEFAULT_MODEL") or ("offline/demo" if DEVELOPMENT else "")
 if DEFAULT_MODEL and "/" not in DEFAULT_MODEL:
     raise env.WrongSetting(f"DEFAULT_MODEL must look like provider/model, not {DEFAULT_MODEL!r}")
+# Which model makes vectors of notes and memories, "off" for none, and how alike what is found by them is at the least.
+TOOLGATE_EMBEDDINGS = env.text("TOOLGATE_EMBEDDINGS") or ("offline/demo" if DEFAULT_MODEL == "offline/demo" else "off")
+if "/" not in TOOLGATE_EMBEDDINGS and TOOLGATE_EMBEDDINGS != "off":
+    raise env.WrongSetting(f"TOOLGATE_EMBEDDINGS must look like provider/model, or be off, not {TOOLGATE_EMBEDDINGS!r}")
+TOOLGATE_EMBEDDINGS = "" if TOOLGATE_EMBEDDINGS == "off" else TOOLGATE_EMBEDDINGS
+TOOLGATE_EMBEDDINGS_LEAST = env.integer("TOOLGATE_EMBEDDINGS_LEAST", 30, most=100) / 100
+if TOOLGATE_EMBEDDINGS:
+    CELERY_BEAT_SCHEDULE["embed"] = {
+        "task": "gateway.embed",
+        "schedule": timedelta(seconds=3),
+        "options": {"expires": 3},
+    }
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
 # How tools' own settings are read; each tool declares its own, see tools/configuration.py.
@@ -268,15 +309,31 @@ WHITENOISE_AUTOREFRESH = False
 APPEND_SLASH = True
 
 # --- bounds on what clients send -------------------------------------------------------------------------------------
+# How many levels of runs there may be below a run, and how many runs one may begin.
+TOOLGATE_MAX_CHILD_DEPTH = env.integer("TOOLGATE_MAX_CHILD_DEPTH", 3, least=0, most=3)
+TOOLGATE_MAX_CHILDREN = env.integer("TOOLGATE_MAX_CHILDREN", 8, least=0, most=8)
+# Above it, models find their tools instead of being shown each.
+TOOLGATE_MAX_OFFERED_TOOLS = env.integer("TOOLGATE_MAX_OFFERED_TOOLS", 48, least=2, most=1000)
 TOOLGATE_MAX_BODY_BYTES = env.integer("TOOLGATE_MAX_BODY_BYTES", 4 * 1024 * 1024, least=64 * 1024, most=2**30)
 TOOLGATE_MAX_V1_BODY_BYTES = env.integer("TOOLGATE_MAX_V1_BODY_BYTES", 32 * 1024 * 1024, least=64 * 1024, most=2**30)
+# Of one file that is uploaded, of a conversation's files with their versions, and of all files of a tenant.
+TOOLGATE_MAX_FILE_BYTES = env.integer("TOOLGATE_MAX_FILE_BYTES", 10 * 1024 * 1024, least=64 * 1024, most=2**28)
+TOOLGATE_MAX_CONVERSATION_FILE_BYTES = env.integer(
+    "TOOLGATE_MAX_CONVERSATION_FILE_BYTES", 100 * 1024 * 1024, least=64 * 1024, most=2**40
+)
+TOOLGATE_MAX_TENANT_FILE_BYTES = env.integer(
+    "TOOLGATE_MAX_TENANT_FILE_BYTES", 10 * 1024**3, least=64 * 1024, most=2**50
+)
 TOOLGATE_MAX_HEADER_BYTES = env.integer("TOOLGATE_MAX_HEADER_BYTES", 64 * 1024, least=4096)
 TOOLGATE_MAX_HEADERS = env.integer("TOOLGATE_MAX_HEADERS", 100, least=20, most=10_000)
 # How long a request's head and its body may take to arrive.
 TOOLGATE_HEADER_SECONDS = env.integer("TOOLGATE_HEADER_SECONDS", 15, least=1, most=3600)
 TOOLGATE_BODY_SECONDS = env.integer("TOOLGATE_BODY_SECONDS", 30, least=1, most=3600)
-# Nothing of a body touches the disk.
-DATA_UPLOAD_MAX_MEMORY_SIZE = FILE_UPLOAD_MAX_MEMORY_SIZE = TOOLGATE_MAX_BODY_BYTES
+# A form that chooses among the operations of an API has a field for each: services.offers.definition.MAX_TOOLS of them.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1100
+# Nothing of a body touches the disk, that of an uploaded file neither.
+DATA_UPLOAD_MAX_MEMORY_SIZE = TOOLGATE_MAX_BODY_BYTES
+FILE_UPLOAD_MAX_MEMORY_SIZE = max(TOOLGATE_MAX_BODY_BYTES, TOOLGATE_MAX_FILE_BYTES)
 
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -341,6 +398,8 @@ SPECTACULAR_SETTINGS = {
         "ReplayEventName": "gateway.rest.chat.run_serializers.REPLAY_EVENTS",
         "ToolCallOutcome": "gateway.rest.chat.run_serializers.OUTCOMES",
         "MessageRole": "gateway.models.Message.Author",
+        "TaskStatus": "tools.models.Task.Status",
+        "TaskPriority": "tools.models.Task.Priority",
         "ToolCallStatus": "audit.models.Status",
         "ToolCallOrigin": "audit.models.Origin",
         "ToolCallErrorCode": "audit.models.ErrorCode",
@@ -348,12 +407,22 @@ SPECTACULAR_SETTINGS = {
         "Tier": "tools.interface.Tier",
         "ApprovalStatus": "approvals.models.ApprovalRequest.Status",
         "Verdict": "approvals.models.ApprovalDecision.Verdict",
+        "CredentialType": "gateway.rest.services.service_serializers._CREDENTIALS",
+        "QuestionStatus": "approvals.models.Question.Status",
+        "AnswerAction": "approvals.models.Question.Action",
+        "EndedQuestionStatus": "approvals.models.ENDED",
+        "RunKind": "gateway.models.Kind",
+        "TenantTaint": "tenants.models.Tenant.Taint",
+        "SlotCause": "gateway.schedules.models.ScheduleSlot.Cause",
+        "SlotStatus": "gateway.schedules.models.ScheduleSlot.Status",
+        "RequiredActionType": "gateway.rest.chat.run_serializers.ACTION_TYPES",
         "DecisionVia": "gateway.rest.approvals.request_serializers.VIA",
         "EditOperation": "gateway.rest.approvals.request_serializers.EDITS",
         "RuleState": "approvals.rules.rulebook.STATES",
         "Role": "tenants.models.Role",
         "ErasureSubject": "gateway.rest.audit.erasures.SUBJECTS",
         "ErasureScope": "audit.models.Erasure.Scope",
+        "ProviderKind": "gateway.providers.routing.models.ModelProvider.Kind",
         "ServiceKind": "services.models.Service.Kind",
         "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
         "ProblemCode": "gateway.http.problems.codes",
@@ -363,11 +432,45 @@ SPECTACULAR_SETTINGS = {
         {"name": "conversations", "description": "One's own conversations and their messages."},
         {"name": "tools", "description": "The tools that the caller may use."},
         {"name": "tool-calls", "description": "The history of calls, and their receipts."},
+        {"name": "providers", "description": "A tenant's own providers of models."},
+        {"name": "models", "description": "Which models may be used, fallbacks and prices."},
         {"name": "services", "description": "Services whose tools a tenant added."},
+        {"name": "connections", "description": "One's own accounts at services."},
         {"name": "approvals", "description": "Calls that wait for a human."},
+        {"name": "questions", "description": "What the caller's own calls ask."},
         {"name": "approval-rules", "description": "Rules that decide in advance."},
+        {"name": "access-conditions", "description": "What the tenant demands of calls, by their context."},
+        {"name": "alert-level", "description": "How alarmed the tenant is."},
+        {
+            "name": "agents",
+            "description": "Agents and their versions; their tools for clients that run their own loop.",
+        },
+        {"name": "tool-settings", "description": "What the tenant says of each of its tools."},
+        {"name": "grants", "description": "Who may, or may not, use a tool whatever their role allows."},
+        {"name": "limits", "description": "Requests per minute of the tenant, a person and a key."},
+        {"name": "kill-switches", "description": "What is stopped at once."},
+        {"name": "changes", "description": "Who changed which setting."},
         {"name": "ledger", "description": "What the log of all calls is verified with."},
         {"name": "erasures", "description": "What was erased, and erasing."},
+        {"name": "schedules", "description": "What is asked again and again: one's own; owners see the tenant's."},
+        {"name": "keys", "description": "API keys: one's own; owners see all of their tenant."},
+        {"name": "sessions", "description": "Where the caller is logged in."},
+        {"name": "budgets", "description": "What the tenant, its people, agents and keys may spend, and have spent."},
+        {"name": "usage", "description": "What models and tools were used for, and what it cost."},
+        {"name": "usage.csv", "description": "The same as a file."},
+        {"name": "telemetry", "description": "What clients report that they have run themselves."},
+        {"name": "me", "description": "The caller, and the language and time zone that they chose."},
+        {"name": "notes", "description": "What models have noted for the caller."},
+        {"name": "memories", "description": "What models remember for the caller and for the whole tenant."},
+        {"name": "tasks", "description": "The caller's tasks."},
+        {"name": "inbox", "description": "What the caller was told."},
+        {"name": "destinations", "description": "Where the caller's messages may go without asking."},
+        {"name": "messages", "description": "What was sent in the caller's name, and how far it is."},
+        {"name": "reminders", "description": "What the caller is reminded of."},
+        {"name": "notification-targets", "description": "Where events of the tenant go."},
+        {"name": "members", "description": "Who is in the tenant, and as what."},
+        {"name": "invitations", "description": "Links that make somebody a member, once."},
+        {"name": "sign-on", "description": "The providers at which the tenant's people log in."},
         {"name": "tenant", "description": "The caller's tenant."},
     ],
     "POSTPROCESSING_HOOKS": [

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 import structlog
 
-from gateway.http import bodies, errors
+from gateway.http import asking, bodies, errors
 from gateway.http.bodies import ClientGone
 from gateway.process.request_ids import request_id
 from tenants.errors import Refused
+from tenants.people import owners
 
 Scope = MutableMapping[str, Any]
 Receive = bodies.Receive
@@ -63,8 +64,9 @@ class Request:
             pass
 
     async def answer(self, answer: Answer) -> None:
-        """Answer with JSON."""
-        data = orjson.dumps(answer.content, default=str)
+        """Answer with JSON; what is accepted without an answer has none."""
+        bare = answer.status == 202 and answer.content is None
+        data = b"" if bare else orjson.dumps(answer.content, default=str)
         length = (b"content-length", str(len(data)).encode())
         await self._begin(answer.status, answer.content_type, answer.headers, [*_SECURITY, length])
         await self._send({"type": "http.response.body", "body": data})
@@ -97,6 +99,7 @@ async def serve(
     """Have a request handled, under its id in the log; an exception of the handler's is answered in the API's form."""
     request = Request(form, scope, receive, send)
     structlog.contextvars.clear_contextvars()
+    asking.remember(None)
     structlog.contextvars.bind_contextvars(request_id=request.identity)
     try:
         await handler(request)
@@ -106,4 +109,6 @@ async def serve(
         if request.started:
             # Too late for an answer: the server closes the connection, and the client sees that it is cut.
             raise
-        await request.answer(form.refusal(errors.refusal_of(error)))
+        refusal = errors.refusal_of(error)
+        refusal.detail = await owners.named(asking.who(), refusal.detail)
+        await request.answer(form.refusal(refusal))

@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from gateway.http import bodies
 from gateway.http.authentication import permit
 from gateway.http.errors import CHALLENGE, InvalidKey, MissingScope
+from gateway.http.request_limits import admit_now
 from tenants.login.authentication import bearer, by_key_now, by_session
 from tenants.people.principal import Principal
 
@@ -29,7 +30,7 @@ class ApiKeyAuthentication(authentication.BaseAuthentication):
         principal = by_key_now(key)
         if principal is None:
             raise InvalidKey
-        return principal, None
+        return _admitted(request, principal), None
 
     def authenticate_header(self, request: Request) -> str:
         """The challenge of a 401."""
@@ -46,7 +47,13 @@ class SessionAuthentication(authentication.SessionAuthentication):
             return None
         # On the DRF request it would parse the body, and the view that reads it raw would find nothing.
         self.enforce_csrf(request._request)  # type: ignore[arg-type]
-        return principal, None
+        return _admitted(request, principal), None
+
+
+def _admitted(request: Request, principal: Principal) -> Principal:
+    """The principal, within the limits of requests; refusals find it at Django's request."""
+    request._request.principal = principal  # type: ignore[attr-defined]
+    return admit_now(principal, request.method or "")
 
 
 class HasScope(BasePermission):

@@ -9,16 +9,19 @@ from rest_framework.views import set_rollback
 
 from gateway.http import errors, problems
 from tenants.errors import Refused
+from tenants.people import owners
 
 
 def handle(error: Exception, context: dict[str, Any]) -> HttpResponse:
-    """DRF's exception handler."""
+    """DRF's exception handler; in a thread, not on an event loop."""
     set_rollback()
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     refusal = _refusal(error) if isinstance(error, exceptions.APIException) else errors.refusal_of(error)
+    # Not `user`, which would authenticate again whom nobody could.
+    refusal.detail = owners.named_now(getattr(context["request"]._request, "principal", None), refusal.detail)
     return problems.answer(problems.refused(refusal), refusal.status, refusal.headers)
 
 

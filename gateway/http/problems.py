@@ -57,7 +57,8 @@ def refused(refusal: Refused) -> dict[str, Any]:
 
 def answer(body: dict[str, Any], status: int, headers: dict[str, str] | None = None) -> HttpResponse:
     """A problem as an answer: always JSON, whatever form the route's other answers have."""
-    data = orjson.dumps(body, default=rendering.plain)
+    # Errors of a list are named by their place in it.
+    data = orjson.dumps(body, default=rendering.plain, option=orjson.OPT_NON_STR_KEYS)
     return HttpResponse(data, status=status, headers=headers or {}, content_type=CONTENT_TYPE)
 
 

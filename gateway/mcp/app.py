@@ -1,7 +1,6 @@
 """Answers requests to `/mcp`: who asks, from where, and what they send is checked before the SDK sees the message."""
 
 import asyncio
-import secrets
 from collections.abc import MutableMapping
 from functools import partial
 from typing import Any
@@ -9,10 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from gateway.http import asgi, authentication
+from gateway.http import asgi, asking, authentication, request_limits
 from gateway.http.asgi import SECURITY, Answer, Headers, Receive, Request, Scope, Send
 from gateway.http.errors import InvalidKey
 from gateway.mcp import exchange, inflight, messages
+from gateway.mcp.asking import responses, sessions
 from gateway.mcp.errors import (
     METADATA_PATH,
     PATH,
@@ -25,19 +25,24 @@ from gateway.mcp.errors import (
     WrongOrigin,
 )
 from gateway.mcp.exchange import Exchange
+from gateway.mcp.notifications import streams
 from gateway.mcp.process import process
 from gateway.runs.errors import Leaving
+from tenants.login import authentication as login
+from tenants.login.clients import ACCESS
 from tenants.people.principal import Principal
+from tenants.scope.transactions import TenantScope
 
 PATHS = frozenset({PATH, f"{PATH}/"})
 # The name that a client of the revisions with `initialize` gets there and repeats. Nothing is stored under it: it only
 # tells two clients with the same key apart.
 SESSION, SESSION_CHARACTERS = "mcp-session-id", 100
 METADATA_PATHS = frozenset({METADATA_PATH, METADATA_PATH.removesuffix(PATH)})
-# What a key needs for a method; others, such as initialize and ping, any valid key may use.
+# What a key or token needs for a method; others, such as initialize and ping, any valid one may use.
 SCOPES = {
     **dict.fromkeys(("tools/list", "prompts/list", "resources/list", "resources/templates/list"), "tools:read"),
-    **dict.fromkeys(("prompts/get", "resources/read"), "tools:read"),
+    **dict.fromkeys(("prompts/get", "resources/read", "completion/complete"), "tools:read"),
+    **dict.fromkeys(("resources/subscribe", "resources/unsubscribe", "subscriptions/listen"), "tools:read"),
     **dict.fromkeys(("tools/call", "tasks/get", "tasks/result", "tasks/list", "tasks/update", "tasks/cancel"), "chat"),
 }
 
@@ -65,39 +70,51 @@ async def close() -> None:
 
 
 async def _metadata(request: Request) -> None:
-    """What protects `/mcp`, as RFC 9728 has it; there is no authorization server, so keys come from people."""
+    """What protects `/mcp`, as RFC 9728 has it."""
     content = {
-        "resource": f"{settings.PUBLIC_URL}{PATH}",
+        "resource": settings.OAUTH_RESOURCE,
+        "authorization_servers": [settings.PUBLIC_URL],
         "resource_name": "Toolgate",
         "bearer_methods_supported": ["header"],
         "scopes_supported": sorted(set(SCOPES.values())),
         "resource_documentation": f"{settings.PUBLIC_URL}/api/docs/",
-        "toolgate_keys": "There is no authorization server: send an API key of Toolgate as bearer. "
-        "The operator makes one with `manage.py create_api_key`.",
+        "toolgate_keys": "An API key of Toolgate (`tg_…`) is a bearer too; whoever has one needs no OAuth.",
     }
     await request.answer(Answer(200, content))
 
 
 async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, request: Request) -> None:
-    if scope["method"] != "POST":
+    session = request.headers.get(SESSION, "")[:SESSION_CHARACTERS]
+    listens = scope["method"] == "GET" and session and streams.EVENT_STREAM in request.headers.get("accept", "")
+    if scope["method"] != "POST" and not listens:
         raise NotPosted(scope["method"])
     _check_sender(request.headers)
-    principal = await _authenticated(request.headers)
+    still_valid = partial(_authenticated, request.headers)
+    principal = await still_valid()
+    if listens:
+        if "tools:read" not in principal.scopes:
+            raise OutOfScope("A standing stream", "tools:read")
+        await streams.serve(request, Exchange(principal, session, still_valid))
+        return
     body = await request.body(settings.TOOLGATE_MAX_BODY_BYTES, TooLarge)
     message = messages.read(body)
     form.request_id = message.id
+    await request_limits.admit(principal, changes=message.method in ("", "tools/call"))
+    if not message.method:
+        await _answered(principal, message, request)
+        return
     needed = SCOPES.get(message.method)
     if needed is not None and needed not in principal.scopes:
         raise OutOfScope(message.method, needed)
-    under_way = Exchange(principal, request.headers.get(SESSION, "")[:SESSION_CHARACTERS])
+    under_way = Exchange(principal, session, still_valid)
     if message.method == "notifications/cancelled":
         await inflight.cancel(under_way, message.params.get("requestId"))
     manager = await process().manager()
     # Spaces around a header's value are none of it, and the SDK compares values.
     headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
     passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
-    headings = {b"mcp-session-id": secrets.token_urlsafe(24).encode()} if message.method == "initialize" else {}
-    sending = _signing(request, send, headings)
+    headings = {b"mcp-session-id": sessions.new(message.params)} if message.method == "initialize" else {}
+    sending = _signing(request, send, headings, under_way)
     try:
         await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, sending)
     except asyncio.CancelledError:
@@ -105,6 +122,14 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
             raise
         # This process ends; its calls go on, and are in the history.
         raise Leaving from None
+
+
+async def _answered(principal: Principal, message: messages.Message, request: Request) -> None:
+    """Take what a client answers to a request that its call's stream had: the request's id is a question's."""
+    if "chat" not in principal.scopes:
+        raise OutOfScope("an answer", "chat")
+    await responses.take(TenantScope(principal.tenant_id, principal.user_id), message)
+    await request.answer(Answer(202, None))
 
 
 def _check_sender(headers: Headers) -> None:
@@ -122,6 +147,13 @@ def _check_sender(headers: Headers) -> None:
 
 
 async def _authenticated(headers: Headers) -> Principal:
+    token = login.bearer(headers.get("authorization", "")) or ""
+    if token.startswith(ACCESS):
+        principal = await login.by_token(token, settings.OAUTH_RESOURCE)
+        if principal is None:
+            raise Unauthenticated(invalid_token=True)
+        asking.remember(principal)
+        return principal
     try:
         return await authentication.identified(headers)
     except InvalidKey:
@@ -147,8 +179,11 @@ class _Body:
         return message
 
 
-def _signing(request: Request, send: Send, more: dict[bytes, bytes]) -> Send:
-    """`send`, with the headers that every answer carries, and `more`."""
+def _signing(request: Request, send: Send, more: dict[bytes, bytes], under_way: Exchange) -> Send:
+    """`send`, with the headers that every answer carries, and `more`; a stream of events is made known."""
+
+    async def write(body: bytes) -> None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
 
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -157,6 +192,11 @@ def _signing(request: Request, send: Send, more: dict[bytes, bytes]) -> Send:
             standard = {b"x-request-id": request.identity.encode()}
             standard |= {name.encode(): value.encode() for name, value in SECURITY.items()}
             message = {**message, "headers": list((standard | more | given).items())}
+            await send(message)
+            if given.get(b"content-type", b"").startswith(b"text/event-stream"):
+                under_way.write = write
+                under_way.streams.set()
+            return
         await send(message)
 
     return sending

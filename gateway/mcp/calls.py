@@ -1,6 +1,7 @@
 """`tools/call`: a call without a chat, by its user's own rights, and what becomes of it when its client does not wait.
 
     it ends soon              the result
+    it asks its user          what `gateway.mcp.asking.inputs` says
     it waits for a human,     a task, where the client has declared that it knows tasks; else an error that says so, and
     or takes longer           the same arguments are the same call until its result was handed over
     the client hangs up       a call that nobody has begun is cancelled; any other ends by itself, and is recorded
@@ -10,7 +11,8 @@ Which rights count: those of the member whose key it is. No agent limits them, a
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+import time
+import uuid
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -19,11 +21,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolRequestParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from approvals.rows import AskedQuestion
 from audit.calls.rows import ToolCall
 from audit.models import Origin, Status
 from gateway.mcp import exchange, inflight, results, tasks
+from gateway.mcp.asking import inputs
+from gateway.mcp.asking.responses import take_all
 from gateway.mcp.exchange import Exchange
-from tools.gates.allowlist import UNKNOWN
+from gateway.mcp.notifications import logs
+from gateway.mcp.progress import Reporter
+from tools.gates.checks.allowlist import UNKNOWN
 from tools.invocation import invoke
 from tools.invocation.invoke import Begun
 
@@ -32,8 +39,6 @@ log = logging.getLogger(__name__)
 Context = ServerRequestContext[Any, Any]
 # How long a call is waited for whose client can have a task.
 TASK_SECONDS = 1.0
-# What a progress token is told: the call is recorded, it runs, it has ended.
-_STAGES = ("recorded", "running", "ended")
 _cancelling: set["asyncio.Task[None]"] = set()
 
 
@@ -41,8 +46,15 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str
     """Call a tool, and wait for it. Raises MCPError for a name that no tool has; the attempt is recorded."""
     as_task = tasks.declared(context)
     under_way = exchange.of(context)
-    begun = await _begun(under_way, params, resumes=not as_task)
-    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None)
+    begun = await _begun_or_resumed(context, under_way, params, resumes=not as_task)
+    reporter = Reporter(context)
+    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None, reporter)
+    questions: list[AskedQuestion] = []
+    if call.asks_user:
+        call, questions = await _asking(context, call, under_way, inputs.responses_of(params), reporter)
+        shown = inputs.askable(questions, inputs.declared(context))
+        if shown and context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return inputs.required(call, shown)
     if call.final:
         if begun.resumed or (call.approval_id is not None and not as_task):
             await invoke.handed_over(under_way.tenant_scope, call)
@@ -51,7 +63,46 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str
         return tasks.created(call)
     if call.approval_id is None and not begun.resumed:
         await invoke.hand_over_later(under_way.tenant_scope, call)
-    return {**results.COMPLETE, **results.waiting(call)}
+    return {**results.COMPLETE, **results.waiting(call, [each for each in questions if each.status == "pending"])}
+
+
+async def _begun_or_resumed(
+    context: Context, under_way: Exchange, params: CallToolRequestParams, *, resumes: bool
+) -> Begun:
+    if params.request_state is None:
+        return await _begun(under_way, params, resumes=resumes)
+    return Begun(await inputs.resumed(context, params), False)
+
+
+async def _asking(
+    context: Context, call: ToolCall, under_way: Exchange, responses: dict[str, Any], reporter: Reporter
+) -> tuple[ToolCall, list[AskedQuestion]]:
+    """Have the client asked as far as it can be, and go on with what is answered; the call then, and what it asks."""
+    caller, known = under_way.tenant_scope, inputs.declared(context)
+    old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
+    said: set[uuid.UUID] = set()
+    until = time.monotonic() + inputs.STREAM_SECONDS
+    while call.asks_user:
+        questions = await inputs.asked(caller, call)
+        if (error := inputs.demand(questions, known)) is not None:
+            await invoke.cancel(caller, call.id)
+            raise error
+        if responses:
+            await take_all(caller, questions, responses)
+            responses = {}
+            continue
+        left: float | None = None
+        if any(each.status == "pending" for each in questions):
+            shown = inputs.askable(questions, known)
+            left = until - time.monotonic()
+            if not shown or not old or left <= 0:
+                return call, questions
+            await inputs.ask_on_stream(context, shown, said)
+        fence = call.fence
+        call = await _awaited(context, call, under_way, left, reporter, answered=fence)
+        if call.asks_user and call.fence == fence:
+            return call, questions
+    return call, []
 
 
 async def begin_task(context: Context, params: CallToolRequestParams) -> dict[str, Any]:
@@ -77,37 +128,31 @@ async def _begun(under_way: Exchange, params: CallToolRequestParams, *, resumes:
     return begun
 
 
-async def _awaited(context: Context, call: ToolCall, under_way: Exchange, wait: float | None) -> ToolCall:
-    """The call once it is final, or its client need not wait for it any longer."""
-    report = _reporter(context)
+async def _awaited(
+    context: Context,
+    call: ToolCall,
+    under_way: Exchange,
+    wait: float | None,
+    reporter: Reporter,
+    *,
+    answered: int | None = None,
+) -> ToolCall:
+    """The call once it is final, asks its user, or its client need not wait for it any longer; `answered` as in
+    `invoke.until_rest`."""
     if call.final or (wait is not None and call.status == Status.AWAITING_APPROVAL):
-        await report(call)
+        await reporter.look(call)
         return call
     old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
     known = inflight.known(under_way, context.request_id, call.id) if old else nullcontext()
     try:
-        async with known:
-            return await invoke.until_rest(under_way.tenant_scope, call.id, wait, seen=report)
+        async with known, logs.passing_on(context, call.id):
+            with reporter.hearing(call.id):
+                return await invoke.until_rest(under_way.tenant_scope, call.id, wait, reporter.look, answered=answered)
     except asyncio.CancelledError:
         # Not when it is this process that ends: the client asks another one.
         if under_way.gone:
             _later(_cancel(under_way, call))
         raise
-
-
-def _reporter(context: Context) -> Callable[[ToolCall], Awaitable[None]]:
-    """Tells the request's progress token, if it has one, how far the call is; each stage once."""
-    said = 0
-
-    async def report(call: ToolCall) -> None:
-        nonlocal said
-        begun = call.status == Status.RUNNING or call.started_at is not None
-        reached = 3 if call.final else 2 if begun else 1
-        while said < reached:
-            await context.session.report_progress(said, len(_STAGES) - 1, f"{call.tool_name}: {_STAGES[said]}")
-            said += 1
-
-    return report
 
 
 async def _cancel(under_way: Exchange, what: "ToolCall | asyncio.Task[Begun]") -> None:

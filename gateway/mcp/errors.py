@@ -6,6 +6,10 @@ Refused                     the answer's HTTP status, code and words
 ├── WrongOrigin             403 wrong_origin
 ├── BadMessage              400 parse_error, or invalid_request
 ├── TooLarge                413 content_too_large
+├── NoSession               400 session_required
+├── TooManySubscriptions    400 too_many_subscriptions
+├── TooManyStreams          429 too_many_streams
+├── NotStored               503 unavailable
 ├── Unauthenticated         401 unauthenticated
 └── OutOfScope              403 forbidden
 """
@@ -24,7 +28,7 @@ PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
 class NotPosted(Refused):
-    """Only POST is answered: there is no stream to listen to, and no session to end."""
+    """Only POST is answered, and GET for the standing stream of a client that names its session."""
 
     status = 405
     code = "method_not_allowed"
@@ -78,28 +82,74 @@ class TooLarge(Refused):
         super().__init__(f"A message may have up to {settings.TOOLGATE_MAX_BODY_BYTES:,} bytes.")
 
 
+class NoSession(Refused):
+    """What is asked for lasts longer than the request, and the client does not say which one it is."""
+
+    code = "session_required"
+
+    def __init__(self, method: str):
+        super().__init__(f"{method} needs the header Mcp-Session-Id, with the value that the answer to initialize had.")
+
+
+class TooManySubscriptions(Refused):
+    """The client watches as many resources as a client may."""
+
+    code = "too_many_subscriptions"
+
+    def __init__(self, most: int):
+        super().__init__(f"A client may watch {most} resources. End the subscription to another one first.")
+
+
+class TooManyStreams(Refused):
+    """The key or token has as many standing streams in this process as it may have."""
+
+    status = 429
+    code = "too_many_streams"
+
+    def __init__(self, most: int):
+        super().__init__(f"A key or token may have {most} standing streams. Close one; requests need none.")
+
+
+class NotStored(Refused):
+    """What the client wants to be told about cannot be stored."""
+
+    status = 503
+    code = "unavailable"
+
+    def __init__(self) -> None:
+        super().__init__("This cannot be stored at the moment. Send it again.")
+
+
 class Unauthenticated(Refused):
-    """No key, or none that is valid."""
+    """No key or token, or none that is valid; `invalid_token` tells an OAuth client to refresh its own."""
 
     status = 401
     code = "unauthenticated"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The API key is missing, unknown, revoked or expired. Send one as `Authorization: Bearer tg_…`; "
-            "an owner of your tenant or the operator can make it."
-        )
-        self.challenge = f'Bearer realm="toolgate", resource_metadata="{settings.PUBLIC_URL}{METADATA_PATH}"'
+    def __init__(self, *, invalid_token: bool = False) -> None:
+        if invalid_token:
+            words = (
+                "The access token is unknown, expired or revoked, or not for this address, or its user is no member "
+                "any more. Refresh it, or ask the user again."
+            )
+        else:
+            words = (
+                "The API key is missing, unknown, revoked or expired. Send one as `Authorization: Bearer tg_…`, which "
+                "you can make under Settings, API keys, or log in by OAuth."
+            )
+        super().__init__(words)
+        error = 'error="invalid_token", ' if invalid_token else ""
+        self.challenge = f'Bearer realm="toolgate", {error}resource_metadata="{settings.PUBLIC_URL}{METADATA_PATH}"'
 
 
 class OutOfScope(Refused):
-    """The key is valid, and does not reach as far as this method."""
+    """The key or token is valid, and does not reach as far as this method."""
 
     status = 403
     code = "forbidden"
 
     def __init__(self, method: str, scope: str):
-        super().__init__(f"{method} needs a key with the scope {scope}.")
+        super().__init__(f"{method} needs a key or token with the scope {scope}.")
         self.challenge = (
             f'Bearer realm="toolgate", error="insufficient_scope", scope="{scope}", '
             f'resource_metadata="{settings.PUBLIC_URL}{METADATA_PATH}"'

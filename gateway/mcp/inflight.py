@@ -6,14 +6,11 @@ that have the same key and name no session may use the same id at the same time:
 meant, and nothing is cancelled.
 """
 
-import hashlib
 import logging
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
-
-from redis.exceptions import RedisError
 
 from gateway.mcp.exchange import Exchange
 from tools.invocation import invoke
@@ -24,7 +21,6 @@ log = logging.getLogger(__name__)
 # Longer than a request waits for its call.
 _SECONDS = 600
 _SEVERAL = b"several"
-_AWAY = (RedisError, OSError, TimeoutError)
 # Where another client's request has the same id, that stays known until it expires.
 _FORGET = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end"
 
@@ -32,16 +28,16 @@ _FORGET = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del'
 @asynccontextmanager
 async def known(under_way: Exchange, request_id: str | int | None, call_id: uuid.UUID) -> AsyncIterator[None]:
     """Let a notification with this request's id cancel the call, while the request is under way."""
-    name = _name(under_way, request_id)
+    name = under_way.name_of(request_id)
     try:
         if not await redis.client().set(name, call_id.bytes, nx=True, ex=_SECONDS):
             await redis.client().set(name, _SEVERAL, ex=_SECONDS)
-    except _AWAY as away:
+    except redis.AWAY as away:
         log.warning("request cannot be cancelled", extra={"call_id": str(call_id), "why": type(away).__name__})
     try:
         yield
     finally:
-        with suppress(*_AWAY):
+        with suppress(*redis.AWAY):
             await redis.client().eval(_FORGET, 1, name, call_id.bytes)
 
 
@@ -50,18 +46,10 @@ async def cancel(under_way: Exchange, request_id: Any) -> None:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return
     try:
-        found = await redis.client().get(_name(under_way, request_id))
-    except _AWAY as away:
+        found = await redis.client().get(under_way.name_of(request_id))
+    except redis.AWAY as away:
         log.warning("cancellation lost", extra={"why": type(away).__name__})
         return
     if isinstance(found, bytes) and found != _SEVERAL:
         with suppress(LookupError):
             await invoke.cancel(under_way.tenant_scope, uuid.UUID(bytes=found))
-
-
-def _name(under_way: Exchange, request_id: str | int | None) -> str:
-    principal = under_way.principal
-    # A string and an integer are different ids.
-    named = repr((under_way.session, request_id)).encode("utf-8", "backslashreplace")
-    digest = hashlib.sha256(named).hexdigest()
-    return f"toolgate:mcp:{principal.tenant_id}:{principal.user_id}:{principal.key_id}:{digest}"

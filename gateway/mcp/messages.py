@@ -7,11 +7,13 @@ from gateway.mcp.errors import BadMessage
 
 
 class Message(NamedTuple):
-    """A request, or without `id` a notification."""
+    """A request, or without `id` a notification; without `method` it is what the client answers to a request of ours,
+    whose `result` is None where it refused."""
 
     method: str
     id: str | int | None
     params: dict[str, Any]
+    result: dict[str, Any] | None = None
 
 
 def read(body: bytes) -> Message:
@@ -26,6 +28,8 @@ def read(body: bytes) -> Message:
         raise BadMessage(f"The body is not JSON that Toolgate takes: {_words(error)}", parsed=False) from None
     if isinstance(value, list):
         raise BadMessage("Batches are not answered; send each message as a POST of its own.")
+    if isinstance(value, dict) and value.get("jsonrpc") == "2.0" and _answers(value):
+        return Message("", value["id"], {}, value.get("result"))
     if not isinstance(value, dict) or value.get("jsonrpc") != "2.0" or not isinstance(value.get("method"), str):
         raise BadMessage('The body must be a JSON-RPC request or notification: {"jsonrpc": "2.0", "method": …}.')
     request_id = value.get("id")
@@ -35,6 +39,12 @@ def read(body: bytes) -> Message:
     if "params" in value and not isinstance(params, dict):
         raise BadMessage("params must be an object.")
     return Message(value["method"], request_id, params or {})
+
+
+def _answers(value: dict[str, Any]) -> bool:
+    """Whether this is a response, by an id that we may have given."""
+    said = isinstance(value.get("result"), dict) or isinstance(value.get("error"), dict)
+    return "method" not in value and isinstance(value.get("id"), str) and said
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

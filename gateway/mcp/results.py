@@ -8,6 +8,7 @@ from django.conf import settings
 from mcp_types import ContentBlock
 from pydantic import TypeAdapter, ValidationError
 
+from approvals.rows import AskedQuestion
 from audit.calls.rows import ToolCall
 from audit.models import Status
 
@@ -33,8 +34,8 @@ def of(call: ToolCall) -> Result:
     return {**found, "content": content, "isError": False, "_meta": {**found.get("_meta", {}), META: about(call)}}
 
 
-def waiting(call: ToolCall) -> Result:
-    """What a client without tasks is told of a call that is not final."""
+def waiting(call: ToolCall, questions: list[AskedQuestion] | None = None) -> Result:
+    """What a client without tasks is told of a call that is not final, and that asks its user these questions."""
     again = f"Call {call.tool_name} again with the same arguments, within 24 hours, to get the result of this call."
     if call.status == Status.AWAITING_APPROVAL:
         code = "approval_required"
@@ -42,6 +43,12 @@ def waiting(call: ToolCall) -> Result:
         message = (
             f"A human has to approve this call; it has not run. The approval is {call.approval_id} ({where}). {again}"
         )
+    elif questions:
+        code = "input_required"
+        asked = [
+            f"{each.message} (question {each.id}, {settings.PUBLIC_URL}/questions/{each.id}/)" for each in questions
+        ]
+        message = f"You are asked for an answer, which this client cannot give: {'; '.join(asked)} {again}"
     else:
         code = "still_running"
         message = f"The call has not ended yet. {again}"

@@ -18,13 +18,18 @@ from mcp_types import (
     PaginatedRequestParams,
     ServerCapabilities,
     ServerTasksCapability,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from gateway.http.errors import refusal_of
-from gateway.mcp import calls, offers, tasks, tools
+from gateway.mcp import calls, exchange, offers, tasks, tools
 from gateway.mcp.errors import body
+from gateway.mcp.notifications import levels, listening, subscriptions
+from tenants.people import owners
 
 # For how long a client may show a list without asking again. A right that went is refused at the call.
 TTL_MS = 60_000
@@ -89,11 +94,16 @@ def make_server() -> ToolgateServer:
         on_list_resources=offers.list_resources,  # type: ignore[arg-type]
         on_list_resource_templates=offers.list_resource_templates,  # type: ignore[arg-type]
         on_read_resource=offers.read_resource,  # type: ignore[arg-type]
+        on_completion=offers.complete,  # type: ignore[arg-type]
+        on_subscriptions_listen=listening.listen,
     )
     server.middleware += [apart, refusing, _tasks_by_era]
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, levels.set_level)
+    server.add_request_handler("resources/subscribe", SubscribeRequestParams, subscriptions.subscribe)
+    server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, subscriptions.unsubscribe)
     server.add_request_handler("tasks/get", GetTaskRequestParams, tasks.get)
     server.add_request_handler("tasks/cancel", CancelTaskRequestParams, tasks.cancel)
-    server.add_request_handler("tasks/update", GetTaskRequestParams, tasks.update)
+    server.add_request_handler("tasks/update", tasks.UpdateTaskParams, tasks.update)
     server.add_request_handler("tasks/result", GetTaskRequestParams, tasks.result)
     server.add_request_handler("tasks/list", PaginatedRequestParams, tasks.list_2025)
     return server
@@ -130,7 +140,8 @@ async def refusing(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> 
         raise
     except Exception as error:
         refused = refusal_of(error)
-        content = body(refused.status, refused.code, refused.detail)["error"]
+        words = await owners.named(exchange.of(ctx).principal, refused.detail)
+        content = body(refused.status, refused.code, words)["error"]
         raise MCPError(content["code"], content["message"], content["data"]) from None
 
 

@@ -2,8 +2,8 @@
 
 A task is a call over MCP, and its id the call's: it lasts as long as the history does, in any process. A client of
 2026-07-28 that has declared the extension gets a task where its call waits for a human, or runs for long; one of
-2025-11-25 asks for a task by `params.task`. A call that waits for a human is `working`: it is not this client that is
-asked for input.
+2025-11-25 asks for a task by `params.task`. A call that waits for an approval is `working`: it is not this client that
+is asked for input; one that waits for an answer of its own user is `input_required`.
 """
 
 import uuid
@@ -17,6 +17,7 @@ from mcp_types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CancelTaskRequestParams,
     GetTaskRequestParams,
+    InputResponses,
     PaginatedRequestParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -25,6 +26,8 @@ from audit.calls import reading
 from audit.calls.rows import ToolCall
 from audit.models import ErrorCode, Origin, Status
 from gateway.mcp import exchange, results
+from gateway.mcp.asking import inputs
+from gateway.mcp.asking.responses import take_all
 from tenants.scope.transactions import transaction
 from tools.invocation import invoke
 
@@ -36,6 +39,14 @@ PAGE = 50
 MOST_SECONDS = 24 * 3600.0
 
 Context = ServerRequestContext[Any, Any]
+
+
+class UpdateTaskParams(GetTaskRequestParams):
+    """The params of `tasks/update`."""
+
+    input_responses: InputResponses | None = None
+
+
 _Answer = dict[str, Any]
 
 
@@ -70,13 +81,19 @@ async def get(context: Context, params: GetTaskRequestParams) -> _Answer:
     _check(context, params.task_id)
     call = await _found(context, params.task_id)
     state = _state(call, "ttlMs", "pollIntervalMs")
+    if state["status"] == "input_required":
+        asked = await inputs.asked(exchange.of(context).tenant_scope, call)
+        state["inputRequests"] = inputs.requests(inputs.askable(asked, inputs.declared(context)))
     return {**state, "result": results.of(call)} if state["status"] == "completed" else state
 
 
-async def update(context: Context, params: GetTaskRequestParams) -> _Answer:
-    """`tasks/update`: no task asks its client for anything, so no answer is expected, and none is taken."""
+async def update(context: Context, params: UpdateTaskParams) -> _Answer:
+    """`tasks/update`: answers to what the task's call asks; others are passed over."""
     _check(context, params.task_id)
-    await _found(context, params.task_id)
+    call = await _found(context, params.task_id)
+    if call.asks_user:
+        caller = exchange.of(context).tenant_scope
+        await take_all(caller, await inputs.asked(caller, call), inputs.responses_of(params))
     return {}
 
 
@@ -157,6 +174,8 @@ def _state(call: ToolCall, ttl: str, poll_interval: str) -> _Answer:
 
 
 def _status(call: ToolCall) -> str:
+    if call.asks_user:
+        return "input_required"
     if not call.final:
         return "working"
     return "cancelled" if call.error_code == ErrorCode.CANCELLED else "completed"
@@ -165,6 +184,8 @@ def _status(call: ToolCall) -> str:
 def _words(call: ToolCall) -> str:
     if call.status == Status.AWAITING_APPROVAL:
         return f"{call.tool_name} waits for a human: approval {call.approval_id}."
+    if call.asks_user:
+        return f"{call.tool_name} waits for an answer of its user."
     if not call.final:
         begun = call.started_at is not None
         return f"{call.tool_name} runs." if begun else f"{call.tool_name} waits for a worker."

@@ -9,10 +9,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PaginatedRequestParams
 
 from approvals.requests import rights
-from approvals.requests.unit_of_work import NO_AGENT
 from gateway.mcp import exchange
 from gateway.mcp.results import COMPLETE
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tools import definitions
 from tools.gates.policy import Policy
 from tools.invocation import evaluation
@@ -25,7 +24,7 @@ _TASKS_IN_CORE = "2025-11-25"
 
 async def list_tools(context: ServerRequestContext[Any, Any], params: PaginatedRequestParams | None) -> dict[str, Any]:
     """One page of the tools whose call this user would not be refused as such, by their own rights."""
-    tools = evaluation.offered(await policy_of(context))
+    tools = evaluation.offered(await policy_of(context), origin="mcp")
     after = _name_of(params.cursor) if params is not None and params.cursor is not None else ""
     left = [tool for tool in tools if tool.name > after]
     listed = definitions.mcp(tool.spec for tool in left[:PAGE])
@@ -37,6 +36,19 @@ async def list_tools(context: ServerRequestContext[Any, Any], params: PaginatedR
     return answer
 
 
+def page(member: str, entries: list[dict[str, Any]], key: str, params: PaginatedRequestParams | None) -> dict[str, Any]:
+    """A page of a list, in the order of the entries' `key`; entries of one key are never parted."""
+    after = _name_of(params.cursor) if params is not None and params.cursor is not None else ""
+    left = sorted((each for each in entries if each[key] > after), key=lambda each: str(each[key]))
+    end = PAGE
+    while end < len(left) and left[end][key] == left[end - 1][key]:
+        end += 1
+    answer: dict[str, Any] = {**COMPLETE, member: left[:end]}
+    if len(left) > end:
+        answer["nextCursor"] = _cursor(left[end - 1][key])
+    return answer
+
+
 def input_schema(name: str) -> Mapping[str, Any] | None:
     """The schema that says which arguments a client repeats in headers; the SDK asks for it before each call."""
     tool = registry().get(name)
@@ -45,9 +57,13 @@ def input_schema(name: str) -> Mapping[str, Any] | None:
 
 async def policy_of(context: ServerRequestContext[Any, Any]) -> Policy:
     """The caller's own rights to tools."""
-    scope = exchange.of(context).tenant_scope
+    return await policy_in(exchange.of(context).tenant_scope)
+
+
+async def policy_in(scope: TenantScope) -> Policy:
+    """The rights to tools of the scope's user."""
     async with transaction(scope) as connection:
-        return (await rights.load(connection, scope.user_id, NO_AGENT)).policy
+        return (await rights.own(connection, scope.user_id)).policy
 
 
 def _cursor(name: str) -> str:

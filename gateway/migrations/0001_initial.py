@@ -342,14 +342,14 @@ class Migration(migrations.Migration):
         ),
         rls.operation(
             *(rls.target(table) for table in ("agents", "conversations", "runs")),
-            rls.tie("runs", "conversation_id", "conversations"),
-            rls.tie("runs", "agent_id", "agents", on_delete="SET NULL (agent_id)"),
-            rls.tie("messages", "conversation_id", "conversations"),
-            rls.tie("messages", "run_id", "runs"),
-            rls.tie("turns", "run_id", "runs"),
-            rls.wall("agents"),
-            rls.wall("runs"),
-            *(rls.wall(table, personal=True) for table in ("conversations", "messages", "turns")),
+            rls.tenant_key("runs", "conversation_id", "conversations"),
+            rls.tenant_key("runs", "agent_id", "agents", on_delete="SET NULL (agent_id)"),
+            rls.tenant_key("messages", "conversation_id", "conversations"),
+            rls.tenant_key("messages", "run_id", "runs"),
+            rls.tenant_key("turns", "run_id", "runs"),
+            rls.isolate("agents"),
+            rls.isolate("runs"),
+            *(rls.isolate(table, personal=True) for table in ("conversations", "messages", "turns")),
             rls.grant("agents", app="SELECT", operator="SELECT, INSERT, UPDATE, DELETE"),
             *(
                 rls.grant(table, app="SELECT, INSERT, UPDATE, DELETE", operator="SELECT")

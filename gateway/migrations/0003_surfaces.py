@@ -140,9 +140,9 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("tenant", "user", "digest"), name="continuations_digest"),
         ),
         rls.operation(
-            rls.tie("run_requests", "run_id", "runs"),
-            rls.tie("continuations", "run_id", "runs"),
-            *(rls.wall(table, personal=True) for table in ("run_requests", "continuations")),
+            rls.tenant_key("run_requests", "run_id", "runs"),
+            rls.tenant_key("continuations", "run_id", "runs"),
+            *(rls.isolate(table, personal=True) for table in ("run_requests", "continuations")),
             rls.grant("run_requests", app="SELECT, INSERT, DELETE", operator="SELECT"),
             rls.grant(
                 "continuations",

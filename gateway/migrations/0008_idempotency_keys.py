@@ -15,6 +15,6 @@ class Migration(migrations.Migration):
             SET CONSTRAINTS ALL IMMEDIATE;
             """,
             # With its run the key goes, and may begin another.
-            rls.tie("idempotency_keys", "run_id", "runs"),
+            rls.tenant_key("idempotency_keys", "run_id", "runs"),
         )
     ]

@@ -19,7 +19,7 @@ def with_unique_ids(messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage,
         return messages
     taken: set[str] = set()
     open_ids: dict[str, deque[str]] = defaultdict(deque)
-    mended: list[PromptMessage] = []
+    repaired: list[PromptMessage] = []
     for message in messages:
         if isinstance(message, AssistantMessage):
             calls = []
@@ -33,8 +33,8 @@ def with_unique_ids(messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage,
             # Results come in the order of their calls, so the first of equal ids is the one still open.
             waiting = open_ids[message.call_id]
             message = replace(message, call_id=waiting.popleft() if waiting else safe(message.call_id, _LONGEST))
-        mended.append(message)
-    return tuple(mended)
+        repaired.append(message)
+    return tuple(repaired)
 
 
 def _unique(call_id: str, taken: set[str]) -> str:

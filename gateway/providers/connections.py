@@ -14,6 +14,8 @@ import httpx2
 from multidict import CIMultiDict
 from yarl import URL
 
+from tools.network import egress
+
 CONNECT_SECONDS = 10.0
 CONNECTIONS = 10_000
 """aiohttp's own bound is 100, which that many quiet streams use up; a process has descriptors for more."""
@@ -60,10 +62,13 @@ def proxy(url: URL) -> URL | None:
 class Connections:
     """One session of aiohttp, opened by the first request in the event loop that it belongs to.
 
-    An answer may take `silent_seconds` to begin.
+    An answer may take `silent_seconds` to begin. Guarded ones, for addresses that a tenant names, lead to the public
+    internet and to what the operator allows, and through no proxy, which would look names up by itself; they raise
+    EgressRefused.
     """
 
-    def __init__(self, silent_seconds: float):
+    def __init__(self, silent_seconds: float, *, guarded: bool = False):
+        self._guarded = guarded
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent_seconds)
         self._tls: ssl.SSLContext | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -75,8 +80,9 @@ class Connections:
         if self._session is None:
             if self._closed:
                 raise RuntimeError("The provider's connections are closed.")
+            connector = egress.connector if self._guarded else aiohttp.TCPConnector
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
+                connector=connector(limit=CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=self._timeout,
             )
@@ -84,13 +90,23 @@ class Connections:
 
     async def post(self, target: Target, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The response, its body unread; leave its context to give the connection back. Raises aiohttp.ClientError."""
+        return await self._request("POST", target, content, headers)
+
+    async def get(self, target: Target) -> aiohttp.ClientResponse:
+        """The same for a GET."""
+        return await self._request("GET", target, None, {})
+
+    async def _request(
+        self, method: str, target: Target, content: bytes | None, headers: Mapping[str, str]
+    ) -> aiohttp.ClientResponse:
         try:
-            return await self.session.post(
+            return await self.session.request(
+                method,
                 target.url,
                 data=content,
                 headers=target.with_headers(headers),
                 allow_redirects=False,
-                proxy=target.proxy,
+                proxy=None if self._guarded else target.proxy,
                 ssl=self._context() if target.url.scheme == "https" else True,
             )
         except ValueError as error:

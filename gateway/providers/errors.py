@@ -3,7 +3,8 @@
 ProviderError                 502 provider_error, unless said otherwise
 ├── ProviderUnavailable       timeouts, lost connections, 5xx: worth asking again
 ├── ProviderRateLimited       429, `retry_after` seconds when it said so: worth asking again; 429 to the client
-├── ProviderRefused           401, 403, 404, 400 and other 4xx: asking again would not help
+├── ProviderRefused           403, 404, 400 and other 4xx: asking again would not help
+│   └── ProviderMisconfigured 401, 402, a key or an address that cannot be used: no fault of the request
 └── ProviderGarbled           an unreadable answer, a stream without a finish reason: worth asking again
 
 Messages are for people: they never hold a key, a header or the provider's address.
@@ -14,6 +15,8 @@ class ProviderError(Exception):
     """A model call failed. `status` is the provider's HTTP status, if it answered at all."""
 
     retryable = False
+    # False: no connection was made, so nothing was asked.
+    sent = True
 
     def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None):
         super().__init__(message)
@@ -36,6 +39,10 @@ class ProviderRateLimited(ProviderError):
 
 class ProviderRefused(ProviderError):
     """The provider understood the request and will not do it."""
+
+
+class ProviderMisconfigured(ProviderRefused):
+    """The provider cannot be asked as it is configured, whatever the request is."""
 
 
 class ProviderGarbled(ProviderError):

@@ -9,7 +9,13 @@ import time
 from collections.abc import Mapping
 from email.utils import mktime_tz, parsedate_tz
 
-from gateway.providers.errors import ProviderError, ProviderRateLimited, ProviderRefused, ProviderUnavailable
+from gateway.providers.errors import (
+    ProviderError,
+    ProviderMisconfigured,
+    ProviderRateLimited,
+    ProviderRefused,
+    ProviderUnavailable,
+)
 
 _LONGEST = 200
 _READ = 2000
@@ -38,16 +44,16 @@ class Failures:
                 f"{self._provider} cannot answer now (HTTP {status}).", status=status, retry_after=retry_after(headers)
             )
         if status in (401, 403):
-            return ProviderRefused(
+            refused = ProviderMisconfigured if status == 401 else ProviderRefused
+            return refused(
                 f"{self._provider} does not accept the configured credentials (HTTP {status}).", status=status
             )
         if status < 400:
             return ProviderRefused(
                 f"{self._provider} answered with a redirect (HTTP {status}), and those are not followed.", status=status
             )
-        return ProviderRefused(
-            f"{self._provider} refused the request (HTTP {status}){self._explanation(body)}", status=status
-        )
+        refused = ProviderMisconfigured if status == 402 else ProviderRefused
+        return refused(f"{self._provider} refused the request (HTTP {status}){self._explanation(body)}", status=status)
 
     def of_report(self, error: object) -> ProviderError:
         """The failure of an error inside an answer with status 200."""
@@ -70,6 +76,13 @@ class Failures:
                 return ProviderUnavailable(f"{self._provider} did not answer in time.")
             cause = cause.__cause__
         return ProviderUnavailable(f"{self._provider} could not be reached, or the connection was lost.")
+
+    def of_address(self) -> ProviderError:
+        """The failure of an address that a tenant named and Toolgate does not connect to."""
+        return ProviderMisconfigured(
+            f"The address of {self._provider} leads to no public host, so Toolgate does not connect to it. An owner "
+            "can change it under Settings, Models; the operator can allow private addresses (TOOLGATE_EGRESS_ALLOW)."
+        )
 
     def of_silence(self, seconds: float) -> ProviderError:
         """The failure of an answer that began, and then sent nothing for so many seconds."""

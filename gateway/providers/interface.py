@@ -6,7 +6,7 @@ arguments, no execution, no retry.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from tools.interface import ToolSpec
 
@@ -35,14 +35,25 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """A part that is a document: base64 `data` of a `media_type`, such as a PDF; `name` is its file's."""
+
+    media_type: str
+    data: str
+    name: str = ""
+    family: Family | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part that only its own family understands, as it was: a thinking block, an audio part, a document."""
+    """A part that only its own family understands, as it was: a thinking block, an audio part, a provider's file."""
 
     family: Family
     raw: dict[str, Any]
 
 
-Part = Text | Image | Opaque
+Part = Text | Image | Document | Opaque
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +87,14 @@ class SystemMessage:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the user said; with `parts` they are the message, and `text` is what of them is text."""
+    """What the user said, or unless `by_person` another run in their place; with `parts` they are the message, and
+    `text` is what of them is text."""
 
     text: str
     parts: tuple[Part, ...] = ()
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    by_person: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +221,15 @@ class Answer:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of some texts, in their order, as the provider sent them; `input_tokens` is 0 where it does not say
+    that."""
+
+    vectors: list[Any]
+    input_tokens: int = 0
+
+
 OnText = Callable[[str], None]
 OnOpaque = Callable[[Opaque], None]
 
@@ -237,4 +259,13 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Close the connections."""
+        ...
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """What an adapter has besides, where its API makes vectors of texts."""
+
+    async def embed(self, model: str, texts: list[str]) -> Embedded:
+        """Ask once for the vectors of texts; `model` is the provider's own name. Raises ProviderError."""
         ...

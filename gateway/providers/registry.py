@@ -13,7 +13,8 @@ DEMO_MODEL = f"{DemoProvider.name}/{DemoProvider.model}"
 _NO_KEY = "no-key"
 NO_MODEL = (
     "No model is configured: the operator sets DEFAULT_MODEL (such as openai/gpt-4o-mini) and the key of its provider "
-    "(such as OPENAI_API_KEY). Until then a request or its agent has to name a model."
+    "(such as OPENAI_API_KEY). Until then a request or its agent has to name a model; an owner of your tenant can "
+    "add a provider under Settings, Models."
 )
 
 
@@ -70,6 +71,19 @@ class Providers:
                 listed[provider] = named
         return cls(builders, settings.DEFAULT_MODEL, listed)
 
+    @property
+    def default_model(self) -> str:
+        """What "" stands for; empty when the operator names none."""
+        return self._default_model
+
+    def has(self, name: str) -> bool:
+        """Whether a provider of this name is configured."""
+        return name in self._builders
+
+    def names(self) -> list[str]:
+        """The configured providers."""
+        return list(self._builders)
+
     def models(self) -> list[str]:
         """The known models of the configured providers, as "provider/model", the default one first.
 
@@ -90,11 +104,8 @@ class Providers:
             return ""
         return f"DEFAULT_MODEL is {self._default_model}, and no key or address of {provider} is configured."
 
-    def resolve(self, model: str) -> tuple[Provider, str]:
-        """The adapter and its own name for "provider/model"; call it in a running event loop.
-
-        Raises UnknownModel.
-        """
+    def check(self, model: str) -> tuple[str, str]:
+        """The name of the provider and its own name for "provider/model". Raises UnknownModel."""
         if not model and not self._default_model:
             raise UnknownModel(NO_MODEL)
         provider, slash, name = model.partition("/")
@@ -105,6 +116,14 @@ class Providers:
             )
         if provider == DemoProvider.name and model != DEMO_MODEL:
             raise UnknownModel(f"Unknown model {model[:100]!r}. The offline provider's only model is {DEMO_MODEL}.")
+        return provider, name
+
+    def resolve(self, model: str) -> tuple[Provider, str]:
+        """The adapter and its own name for "provider/model"; call it in a running event loop.
+
+        Raises UnknownModel.
+        """
+        provider, name = self.check(model)
         built = self._built.setdefault(asyncio.get_running_loop(), {})
         if provider not in built:
             built[provider] = self._builders[provider]()

@@ -20,6 +20,7 @@ from gateway.providers import streams
 from gateway.providers.connections import CONNECT_SECONDS, Connections, Target
 from gateway.providers.errors import ProviderError, ProviderGarbled
 from gateway.providers.failures import Failures
+from tools.network.egress import EgressRefused
 
 T = TypeVar("T")
 
@@ -42,7 +43,8 @@ class Exchange(ABC):
     """Questions to one provider's API; `secrets` must be in no message, what follows `raw_member` stays unparsed.
 
     An answer has begun with its body's first byte. From there on any byte, a comment or ping too, has to come within
-    `idle_seconds` of the one before; before there, within `silent_seconds`, since a model may think.
+    `idle_seconds` of the one before; before there, within `silent_seconds`, since a model may think. `guarded`: the
+    address is a tenant's, see `Connections`.
     """
 
     def __init__(
@@ -53,11 +55,12 @@ class Exchange(ABC):
         *,
         silent_seconds: float,
         idle_seconds: float,
+        guarded: bool = False,
     ):
         self._raw_member = raw_member
         self._idle_seconds = idle_seconds
         self._failures = Failures(name, secrets)
-        self._connections = Connections(silent_seconds)
+        self._connections = Connections(silent_seconds, guarded=guarded)
         self._targets: dict[str, Target] = {}
 
     @abstractmethod
@@ -124,13 +127,17 @@ class Exchange(ABC):
             failure = self._failures.of_silence(self._idle_seconds)
         except aiohttp.ClientError as error:
             failure = self._failure(error)
+        except EgressRefused:
+            failure = self._failures.of_address()
         # Outside of the except clauses, so that what was caught is not this one's context.
         raise failure
 
     def _failure(self, error: aiohttp.ClientError) -> ProviderError:
         if isinstance(error.__cause__, ContentEncodingError):
             return ProviderGarbled("The provider's answer is compressed in a way that cannot be read.")
-        return self._failures.of_connection(error)
+        failure = self._failures.of_connection(error)
+        failure.sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+        return failure
 
     async def _report(self, response: aiohttp.ClientResponse) -> Any:
         try:
@@ -172,7 +179,14 @@ class Upstream(Exchange):
     """One provider's API; `client` is the async client of an official SDK of OpenAI's or Anthropic's kind, `unsent`."""
 
     def __init__(
-        self, name: str, client: Any, raw_member: re.Pattern[bytes], *, silent_seconds: float, idle_seconds: float
+        self,
+        name: str,
+        client: Any,
+        raw_member: re.Pattern[bytes],
+        *,
+        silent_seconds: float,
+        idle_seconds: float,
+        guarded: bool = False,
     ):
         super().__init__(
             name,
@@ -180,6 +194,7 @@ class Upstream(Exchange):
             raw_member,
             silent_seconds=silent_seconds,
             idle_seconds=idle_seconds,
+            guarded=guarded,
         )
         self._client = client
 

@@ -71,9 +71,10 @@ class GateAnswer(Recorded):
     model = serializers.CharField(required=False, help_text="What the model is told of a refusal.")
     user = serializers.CharField(required=False, help_text="What the user is told of a refusal.")
     holds = serializers.BooleanField(required=False, help_text="True: yes, once a human has approved.")
-    rule = serializers.CharField(required=False, help_text="The id of the approval rule that the answer follows.")
+    rule = serializers.CharField(required=False, help_text="The id of the rule or condition that the answer follows.")
     log = serializers.CharField(required=False, help_text="Why, for whoever reads the record.")
     field = serializers.CharField(required=False, help_text="The argument at fault.")
+    facts = serializers.DictField(required=False, help_text="What it went by besides the arguments.")
 
 
 @extend_schema_serializer(component_name="ModelError")

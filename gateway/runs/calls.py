@@ -11,9 +11,10 @@ from gateway.providers.interface import Answer
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance
 from gateway.runs.prompting import continuity, messages
 from gateway.runs.rows import Run, RunCall, TurnValues
-from gateway.runs.view import TurnView, pending
+from gateway.runs.view import TurnView, asking, pending
 from tools.gates import order
-from tools.gates.interface import Occasion, Rights
+from tools.gates.interface import Occasion, Rights, Taint
+from tools.invocation import evaluation
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
 from tools.invocation.proposal import Proposal, Proposed, propose
@@ -28,18 +29,37 @@ async def commit(
     """
     run, ports = execution.view.run, execution.ports
     earlier = (call for each in execution.view.turns for call in each.calls)
+    suggestions = [Suggestion(call.name, call.arguments) for call in answer.calls]
     fresh: Run | None = None
+    seen: Taint | None = None
 
-    place = Place(*execution.scope, run.conversation_id, run.message_id, run.id, turn.number)
+    place = Place(
+        *execution.scope,
+        run.conversation_id,
+        run.message_id,
+        run.id,
+        turn.number,
+        origin=execution.caller.origin,
+        agent=execution.caller.agent,
+        model=execution.model,
+    )
 
     async def record(
         step: UnitOfWork, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
     ) -> Sequence[ToolCall]:
         nonlocal fresh
-        fresh, written = await step.commit_turn(values, place, evaluated, queued, rights)
+        fresh, written = await step.commit_turn(values, place, evaluated, queued, rights, seen)
         if fresh is None:
             raise RunLost
         return written
+
+    async def taint(rights: Rights) -> Taint | None:
+        nonlocal seen
+        seen = None
+        if any(evaluation.goes_by_taint(rights.policy, each) for each in suggestions):
+            async with ports.step(execution) as step:
+                seen = await step.taint()
+        return seen
 
     def committed(proposed: Proposed) -> None:
         execution.known = proposed.rights
@@ -50,7 +70,7 @@ async def commit(
 
     await propose(
         Proposal(
-            suggestions=[Suggestion(call.name, call.arguments) for call in answer.calls],
+            suggestions=suggestions,
             place=place,
             caller=execution.caller,
             step=lambda alone: ports.step(execution, alone=alone),
@@ -63,6 +83,7 @@ async def commit(
             publish=ports.publish,
             earlier_failures=Counter(call.tool_name for call in earlier if call.error_code == "validation_error"),
             most_seconds=run.profile["tool_seconds"],
+            taint=taint,
         ),
         execution.known,
     )
@@ -84,7 +105,7 @@ def halting(execution: RunExecution, turn: TurnView) -> RunCall | None:
 async def wait(execution: RunExecution, turn: TurnView) -> None:
     """Wait until the turn's calls are final, sending the next ones when it is their turn.
 
-    When only humans can move the others, the run is let go of, to wait in its rows.
+    When only humans and children can move the others, the run is let go of, to wait in its rows.
     """
     async with asyncio.timeout(max(0.0, execution.seconds_left)):
         while True:
@@ -102,7 +123,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
                         await step.note(unnoted)
                         turn.calls = await step.calls(turn)
                     if not batch and not at_rest(turn) and not halting(execution, turn):
-                        suspended = await step.suspend(turn, continuity.notice(pending(turn)))
+                        suspended = await step.suspend(turn, continuity.notice(pending(turn), asking(turn)))
                         if suspended is None:
                             raise RunLost
             # While some of them run, nothing is new before the next wake-up.
@@ -112,10 +133,10 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
                 return
             await _dispatch(execution, turn, ready)
             if suspended is not None:
-                turn.suspensions += 1
+                turn.suspensions += suspended.status == "requires_action"
                 advance(execution.view, suspended)
                 if execution.wake_up.is_set():
-                    # A human decided while we let go, and may have found the run still held.
+                    # A human decided, or a child ended, while we let go, and may have found the run still held.
                     await execution.ports.request_takeover(execution.scope, execution.view.id)
             if not batch:
                 return
@@ -129,7 +150,8 @@ def _batch(execution: RunExecution, turn: TurnView) -> list[uuid.UUID]:
 
 def _moves_on(execution: RunExecution, turn: TurnView, batch: list[uuid.UUID]) -> bool:
     """Whether there is something to write: a call to be queued, a decision to be noted, a run to be let go of."""
-    waiting = any(call.status in ("proposed", "awaiting_approval") for call in turn.calls if call.id in batch)
+    of_batch = [call for call in turn.calls if call.id in batch]
+    waiting = any(call.status in ("proposed", "awaiting_approval") or call.answered for call in of_batch)
     left_to_humans = not batch and not at_rest(turn) and not halting(execution, turn)
     return waiting or bool(_unnoted(turn)) or left_to_humans
 
@@ -146,15 +168,18 @@ async def _move_on(
         due = [call.id for call in of_batch if call.status == "proposed"]
         ready += await step.enqueue(due) if due else []
         approved = [call for call in of_batch if call.status == "awaiting_approval"]
-        if not approved:
+        answered = [call for call in of_batch if call.answered]
+        if not approved and not answered:
             return batch, ready
         known = await step.rights()
         # A gate may have refused one: then others take its place, so look again.
         ready += [call.id for call in approved if await step.resume(call, known)]
+        ready += [call.id for call in answered if await step.go_on(call, known)]
 
 
 def _passed_over(call: RunCall) -> bool:
-    return call.final or (call.status == "awaiting_approval" and call.approval_status == "pending")
+    held = call.status == "awaiting_approval" and call.approval_status == "pending"
+    return call.final or held or bool(call.pending_questions) or call.waits_for_child
 
 
 def _unnoted(turn: TurnView) -> list[uuid.UUID]:

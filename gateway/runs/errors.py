@@ -4,6 +4,11 @@ Refused                     the answer's HTTP status, code and words
 ├── ContentTooLarge         413 content_too_large
 ├── NoSuchConversation      404 not_found
 ├── NoSuchAgent             404 unknown_agent
+├── NoSuchVersion           404 not_found
+├── InvalidAgent            400 invalid_agent
+├── AgentSlugTaken          409 slug_taken
+├── AgentChanged            409 agent_changed
+├── DefaultAgent            409 default_agent
 ├── NoSuchModel             404 unknown_model
 ├── NoSuchRun               404 not_found
 ├── RunNotOver              409 run_not_over
@@ -15,9 +20,13 @@ Refused                     the answer's HTTP status, code and words
 ├── StillOpen               409 still_open
 ├── IdempotencyMismatch     422 idempotency_mismatch
 ├── InvalidRequest          400 invalid_request
+├── AttachmentRefused       400 attachment_refused
+├── BudgetRefusal           of gateway.budgets.errors: 402, 429 budget_exhausted, 403 model_unpriced
 └── Unavailable             503 unavailable
     └── Leaving
 """
+
+from typing import Any
 
 from tenants.errors import Refused
 from tools.invocation.errors import IdempotencyMismatch as IdempotencyMismatch
@@ -25,6 +34,12 @@ from tools.invocation.errors import IdempotencyMismatch as IdempotencyMismatch
 
 class InvalidRequest(Refused):
     """The request's body or parameters make no sense; `field` names the one at fault."""
+
+
+class AttachmentRefused(Refused):
+    """A file that the message refers to is not there, or the model does not take it; nothing was begun."""
+
+    code = "attachment_refused"
 
 
 class ContentTooLarge(Refused):
@@ -55,6 +70,61 @@ class NoSuchAgent(Refused):
         super().__init__(f"Your tenant has {named}.", "agent")
 
 
+class NoSuchVersion(Refused):
+    """The agent has no version of that number."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, slug: str, number: int):
+        super().__init__(f"The agent {slug} has no version {number}.", "version")
+
+
+class InvalidAgent(Refused):
+    """What was sent makes no agent."""
+
+    code = "invalid_agent"
+
+
+class AgentSlugTaken(Refused):
+    """The tenant has an agent of that slug, or has archived one."""
+
+    status = 409
+    code = "slug_taken"
+
+    def __init__(self, slug: str, archived: bool):
+        kept = ", which is archived: rules and the record name it" if archived else ""
+        super().__init__(f"There is an agent {slug} already{kept}. Change that one, or choose another slug.", "slug")
+
+
+class AgentChanged(Refused):
+    """Somebody has changed the agent since the version that the request is about; `agent` is what it is now."""
+
+    status = 409
+    code = "agent_changed"
+
+    def __init__(self, version: int, agent: dict[str, Any]):
+        super().__init__(
+            f"The agent was changed meanwhile: it has the version {version} now. Nothing was saved. Look at it as it "
+            "is, and send your change again with that version.",
+            "version",
+        )
+        self.more = {"agent": agent}
+
+
+class DefaultAgent(Refused):
+    """The tenant's default agent answers whoever names none, so it is not archived and stays the default one."""
+
+    status = 409
+    code = "default_agent"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This is the tenant's default agent, which answers whoever names no other. Make another one the default "
+            "first: an owner does that (is_default, or /settings/agents/)."
+        )
+
+
 class NoSuchModel(Refused):
     """No configured provider has the model."""
 
@@ -76,13 +146,13 @@ class NoSuchRun(Refused):
 
 
 class RunNotOver(Refused):
-    """The run goes on, or waits for a human: there is no whole record of it yet."""
+    """The run goes on, or waits for a human: there is no whole record of it yet. `later` is what can be done then."""
 
     status = 409
     code = "run_not_over"
 
-    def __init__(self, run_id: object, status: str):
-        super().__init__(f"The run {run_id} is not over: it is {status}. Its replay can be read once it is.")
+    def __init__(self, run_id: object, status: str, later: str = "Its replay can be read once it is."):
+        super().__init__(f"The run {run_id} is not over: it is {status}. {later}")
 
 
 class NoSuchResponse(Refused):

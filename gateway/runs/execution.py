@@ -16,13 +16,17 @@ from typing import Protocol
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure, NewCall, Place
 from audit.calls.rows import ToolCall
-from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider
+from gateway.budgets.prices import Price
+from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider, UserMessage
+from gateway.providers.routing.resolution import ResolvedModel, Routing
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
 from gateway.runs.view import RunView, TurnView
 from tenants.scope.transactions import TenantScope
-from tools.gates.interface import Caller, Gate, Rights
+from tools.gates.interface import Caller, Gate, Rights, Taint
+from tools.gates.policy import Policy
 from tools.invocation import ports
 from tools.invocation.dispatch import QueuedCall
+from tools.offering.offer import Offer, of_agent
 
 
 class RunLost(Exception):
@@ -66,9 +70,14 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
         evaluated: list[NewCall],
         queued: frozenset[uuid.UUID],
         rights: Rights,
+        seen: Taint | None = None,
     ) -> tuple[Run | None, Sequence[ToolCall]]:
         """Write an answered turn with its calls; the run's new row, and the calls as they are then. Raises
-        RightsChanged."""
+        RightsChanged, also when the session has read more than what was `seen` of it, where that mattered."""
+        ...
+
+    async def taint(self) -> Taint:
+        """What the run's session has read, and what its user has said in their own words."""
         ...
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
@@ -91,12 +100,16 @@ class UnitOfWork(ports.UnitOfWork, Protocol):
         """Queue a call that was approved, or refuse it where a gate does now: False."""
         ...
 
+    async def go_on(self, call: RunCall, known: Rights) -> bool:
+        """Queue a call whose user has answered, or refuse it where a gate does now: False."""
+        ...
+
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """Take note of requests that were not approved."""
         ...
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
-        """End the run's requests and the calls that nobody has begun."""
+        """End the run's requests and questions, and the calls that nobody has."""
         ...
 
 
@@ -119,8 +132,24 @@ class RunPorts(Protocol):
         """What the services of the tools that are offered, by name, put into the prompt."""
         ...
 
-    def provider(self, model: str) -> tuple[Provider, str]:
-        """Who answers as "provider/model", and its own name for that; raises UnknownModel."""
+    async def route(self, execution: "RunExecution") -> Sequence[ResolvedModel]:
+        """The models that are asked for the run's next turn, each where those before it fail. Raises UnknownModel and
+        ModelNotAllowed for the run's own."""
+        ...
+
+    async def still_ours(self, execution: "RunExecution") -> bool:
+        """Whether the run is in progress, and nobody else's."""
+        ...
+
+    def refuse_killed(self, execution: "RunExecution") -> None:
+        """Raise Killed when a kill switch stops the run's next turn, whichever model is asked, by the rights that are
+        known."""
+        ...
+
+    def within_budgets(
+        self, execution: "RunExecution", provider: Provider, turn: int, model: str, price: Price | None
+    ) -> Provider:
+        """The provider, asking the run's budgets first; see `gateway.runs.reserving`."""
         ...
 
     def gates(self) -> Iterable[Gate]:
@@ -150,7 +179,7 @@ class RunExecution:
 
     `asked` is what a client of a compatible API wants beside the messages, and `transcript` those as it sent them.
     `streams`: somebody wants the text as it
-    comes. `known` are the user's rights as of the last look at them.
+    comes. `known` are the user's rights as of the last look at them, `routing` its tenant's providers and models.
     `woken` is set when the run's calls may have changed; `sent`: calls were sent and not looked at since.
     """
 
@@ -163,13 +192,40 @@ class RunExecution:
     asked: Asked = field(default_factory=Asked)
     transcript: tuple[PromptMessage, ...] = ()
     known: Rights | None = None
+    routing: Routing | None = None
     wake_up: asyncio.Event = field(default_factory=asyncio.Event)
     sent: bool = False
+    _offered: tuple[Policy, frozenset[str], Offer] | None = None
+
+    def offered(self, demanded: frozenset[str]) -> Offer:
+        """What the model is offered by the rights that are known, worked out once for the same ones; `demanded` are the
+        tools that it is told to call."""
+        assert self.known is not None
+        policy = self.known.policy
+        if self._offered is None or self._offered[0] is not policy or self._offered[1] != demanded:
+            self._offered = policy, demanded, of_agent(policy, self.view.run.profile, demanded=demanded)
+        return self._offered[2]
+
+    @property
+    def model(self) -> str:
+        """The model that answered last, as "provider/model"; before the first answer the one that is asked for."""
+        last = self.view.last
+        return (last.model if last is not None else "") or self.view.run.model
 
     @property
     def caller(self) -> Caller:
-        """Who calls the run's tools."""
-        return Caller(*self.scope, agent=self.view.run.profile.get("slug", ""))
+        """Who calls the run's tools; what the session has read is not known yet."""
+        profile = self.view.run.profile
+        origin = profile.get("origin", "chat")
+        return Caller(*self.scope, agent=profile.get("slug", ""), origin=origin, model=self.model, taint=None)
+
+    @property
+    def own_words(self) -> tuple[str, ...]:
+        """What the user has said in the conversation, as far as the model is shown it; nothing where another run gave
+        it its task."""
+        if self.view.run.parent_run_id is not None:
+            return ()
+        return tuple(message.text for message in self.shown if isinstance(message, UserMessage) and message.by_person)
 
     @property
     def seconds_left(self) -> float:

@@ -8,31 +8,35 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import Any
 
 import psycopg
 from django.conf import settings
 
-from approvals import events
-from approvals.events import ApprovalEvents
-from approvals.requests import repository
-from audit.calls import recorder
 from audit.calls.recorder import Failure
+from audit.calls.rows import ToolCall
 from gateway.runs import loop, metrics, preparation
 from gateway.runs import repository as records
+from gateway.runs.children import below, cancelling, hints
+from gateway.runs.children.starting import ChildrenOfCall
+from gateway.runs.conversations.sessions import SessionsOfCall
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import RunEnd
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
-from notifications import outbox
+from tenants.errors import Refused
 from tenants.people.principal import Principal
-from tenants.scope.transactions import TenantScope, transaction
-from tools.invocation import idempotency, wakeups
+from tenants.scope.transactions import Connection, TenantScope, transaction
+from tools.gates.interface import RightsChanged
+from tools.invocation import execution as invocation
 from tools.invocation.dispatch import request_takeover
-from tools.invocation.leases import Leases
+from tools.invocation.live import wakeups
+from tools.invocation.live.leases import Leases
+from tools.invocation.once import idempotency
 
 log = logging.getLogger(__name__)
 
@@ -41,21 +45,35 @@ leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
 _ANNOUNCED_SECONDS = 1.0
 _drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
+_background: set[asyncio.Task[None]] = set()
 
 
 def _scope(principal: Principal) -> TenantScope:
     return TenantScope(principal.tenant_id, principal.user_id)
 
 
-async def begin(principal: Principal, request: ChatRequest) -> RunView:
+async def begin(
+    principal: Principal, request: ChatRequest, anew: Callable[[], Awaitable[Principal]] | None = None
+) -> RunView:
     """Write the user's message and the run, and start driving it; the run of an earlier request with the same key is
     that run.
 
-    Raises NoSuchConversation, NoSuchAgent, NoSuchModel, ConversationBusy, IdempotencyMismatch.
+    `anew` authenticates again, for a principal that was remembered: nothing is begun, answered or refused by one who
+    has changed. Raises NoSuchConversation, NoSuchAgent, NoSuchModel, ConversationBusy, IdempotencyMismatch,
+    BudgetExhausted, ModelUnpriced.
     """
+    try:
+        return await _begin(principal, request)
+    except (RightsChanged, Refused):
+        if principal.version is None or anew is None:
+            raise
+    return await _begin(await anew(), request)
+
+
+async def _begin(principal: Principal, request: ChatRequest) -> RunView:
     scope = _scope(principal)
     try:
-        execution = await preparation.open(scope, request)
+        execution = await preparation.open(scope, request, principal.version, principal.key_id)
     except psycopg.errors.UniqueViolation as taken:
         return await _earlier(scope, request, taken)
     _start(execution)
@@ -80,13 +98,13 @@ async def _earlier(scope: TenantScope, request: ChatRequest, taken: psycopg.erro
 
 
 # --- driving ---------------------------------------------------------------------------------------------------------
-def _start(execution: RunExecution) -> None:
-    """Drive the run in a task of its own, its lease kept alive."""
+def _start(execution: RunExecution, *, again: bool = False) -> None:
+    """Drive the run in a task of its own, its lease kept alive; `again`: somebody else drove it before."""
     global _keeper
     if _keeper is None or _keeper.done() or _keeper.get_loop() is not asyncio.get_running_loop():
         leases.on_lost = _stop
         _keeper = asyncio.create_task(leases.keep())
-    task = asyncio.create_task(_drive(execution))
+    task = asyncio.create_task(_drive(execution, again))
     _drives[execution.view.id] = (execution.view, task)
 
 
@@ -96,12 +114,13 @@ def _stop(run_id: uuid.UUID) -> None:
         _drives[run_id][1].cancel()
 
 
-async def _drive(execution: RunExecution) -> None:
+async def _drive(execution: RunExecution, again: bool) -> None:
     view = execution.view
     relay = waits().relay
     began = time.monotonic()
     metrics.DRIVEN.inc()
-    watched = settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1
+    # Who watched it with its last driver does not watch this view.
+    watched = again or settings.TOOLGATE_PROCESS != "web" or settings.WEB_CONCURRENCY > 1
     try:
         with leases.held(view.id, view.run.fence), relay.driving(view):
             try:
@@ -134,10 +153,52 @@ async def take_over(scope: TenantScope, run_id: uuid.UUID) -> None:
     execution = await preparation.reopen(scope, run_id)
     if execution is not None:
         log.info("run taken over", extra={"run_id": str(run_id)})
-        _start(execution)
+        _start(execution, again=True)
         task = _drives[run_id][1]
         await _announced(run_id)
         await asyncio.wait([task])
+
+
+def drive(scope: TenantScope, run_id: uuid.UUID) -> None:
+    """Take a run over in this process, as `take_over` does, without waiting for it."""
+    _in_background(take_over(scope, run_id))
+
+
+class ChildrenOfRuns:
+    """See `tools.invocation.ports.Children`."""
+
+    def of_call(self, connection: Connection, call: ToolCall) -> ChildrenOfCall:
+        """Good for one child."""
+        return ChildrenOfCall(connection, call)
+
+    def sessions(self, connection: Connection, call: ToolCall) -> SessionsOfCall:
+        """Good for one call."""
+        return SessionsOfCall(connection, call)
+
+    def begin(self, scope: TenantScope, call_id: uuid.UUID, *, again: bool) -> None:
+        """What fails here is left to the sweeper, like a call that no worker takes and a run that nobody drives."""
+        _in_background(_begin_child(scope, call_id, again))
+
+
+async def _begin_child(scope: TenantScope, call_id: uuid.UUID, again: bool) -> None:
+    child_id = await invocation.execute(*scope, call_id, claims=again)
+    if child_id is not None:
+        await take_over(scope, child_id)
+
+
+def _in_background(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.create_task(_left_to_sweeper(work))
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+
+
+async def _left_to_sweeper(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except psycopg.OperationalError as away:
+        log.warning("left to the sweeper", extra={"why": type(away).__name__})
+    except Exception:
+        log.exception("left to the sweeper")
 
 
 async def _announced(run_id: uuid.UUID) -> None:
@@ -174,7 +235,9 @@ async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
         run = await records.run(connection, scope, run_id)
         if run is None:
             raise NoSuchRun(run_id)
-        return from_rows(run, await records.turns(connection, run_id), await records.calls(connection, run_id))
+        view = from_rows(run, await records.turns(connection, run_id), await records.calls(connection, run_id))
+        await below.fill(connection, scope, view)
+        return view
 
 
 @asynccontextmanager
@@ -197,6 +260,9 @@ async def _follow(scope: TenantScope, view: RunView) -> None:
             held = _drives.get(view.id)
             if held is not None and held[0] is view:
                 await asyncio.wait([held[1]])
+                # One that waits for its children may have humans to wait for by now.
+                if view.parked and not view.suspended:
+                    continue
             else:
                 if not passed_on:
                     passed_on = True
@@ -250,22 +316,22 @@ async def until_rest(scope: TenantScope, view: RunView, wait: float = 0) -> None
 
 
 async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
-    """End an open run: calls that nobody has begun never begin; one that runs ends by itself and is recorded.
+    """End an open run and every run below it: calls that nobody has begun never begin; one that runs ends by itself and
+    is recorded.
 
     A run that is over stays as it is. Raises NoSuchRun.
     """
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
-    withdrawn = ApprovalEvents([])
     async with transaction(scope) as connection:
-        if (cancelled := await records.cancel(connection, run_id, scope.user_id)) is not None:
-            withdrawn = await repository.withdraw(connection, run_id)
-            await recorder.withdraw(connection, run_id, stopped)
-    if run_id in _drives:
-        task = _drives[run_id][1]
-        task.cancel()
-        await asyncio.wait([task])
-    await wakeups.publish(run_id)
-    await events.publish(withdrawn)
-    if cancelled is not None and cancelled.notified:
-        await outbox.ask([scope.tenant_id])
+        cancelled = await cancelling.tree(connection, scope, run_id, stopped)
+    if driven := [_drives[each][1] for each in (run_id, *cancelled.run_ids) if each in _drives]:
+        for task in driven:
+            task.cancel()
+        await asyncio.wait(driven)
+    if run_id not in cancelled.run_ids:
+        await wakeups.publish(run_id)
+    await hints.cancelled(scope, cancelled)
     return await look(scope, run_id)
+
+
+hints.connect(drive)

@@ -4,30 +4,43 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
+from dataclasses import replace
 
 from approvals import events
 from approvals.events import ApprovalEvents
+from approvals.questions import resumption as answers
 from approvals.requests import repository, resumption
 from approvals.requests.unit_of_work import CallUnitOfWork
-from audit.calls import recorder
+from audit.calls import recorder, taint
 from audit.calls.recorder import Failure, NewCall, Place
 from audit.calls.rows import ToolCall
 from audit.identifiers import uuid7
+from gateway.budgets.prices import Price
 from gateway.providers.interface import Provider
-from gateway.runs import loop
+from gateway.providers.routing import resolution
+from gateway.providers.routing.resolution import ResolvedModel
+from gateway.runs import asking, loop, reserving
 from gateway.runs import repository as records
+from gateway.runs.children import below, cancelling, ending, hints
+from gateway.runs.children.cancelling import Cancelled
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
-from gateway.runs.view import TurnView
+from gateway.runs.view import TurnView, pending
+from gateway.runs.view import asking as asking_user
 from gateway.runs.watching.wakeups import waits
 from notifications import outbox
-from services import prompting
+from notifications.inbox import live
+from services.prompts import prompting
 from tenants.scope.transactions import Connection, TenantScope, transaction
+from tenants.switches.errors import Killed
+from tenants.switches.on import Subject, killed
 from tools.gates import order
-from tools.gates.interface import Gate, Rights
-from tools.invocation import dispatch
+from tools.gates.interface import Caller, Gate, Rights, Taint, TaintSource
+from tools.invocation import dispatch, evaluation
 from tools.invocation.dispatch import QueuedCall
+from tools.invocation.evaluation import Suggestion
+from tools.labels import TAINTS, UNTRUSTED
 
 
 class LiveUnitOfWork(CallUnitOfWork):
@@ -37,6 +50,12 @@ class LiveUnitOfWork(CallUnitOfWork):
         super().__init__(connection, execution.scope.user_id, execution.view.run.profile)
         self._execution = execution
         self.notified: set[uuid.UUID] = set()
+        # What is told after the commit: runs above that wait for humans, and the one whose call has ended.
+        self.waiting_above: list[uuid.UUID] = []
+        self.ended_call_of: uuid.UUID | None = None
+        self.cancelled = Cancelled()
+        # Whether its end is told in the user's inbox.
+        self.entered = False
 
     def _new(self, published: records.Published | None) -> Run | None:
         """The run's new row."""
@@ -44,7 +63,9 @@ class LiveUnitOfWork(CallUnitOfWork):
             return None
         if published.notified:
             self.notified.add(self._execution.scope.tenant_id)
-        return published.run
+        run = published.run
+        self.entered = run.status in ("failed", "incomplete") and run.profile.get("origin") == "schedule"
+        return run
 
     async def calls(self, turn: TurnView) -> list[RunCall]:
         """Out of `tool_calls` and `approval_requests`."""
@@ -57,29 +78,66 @@ class LiveUnitOfWork(CallUnitOfWork):
         evaluated: list[NewCall],
         queued: frozenset[uuid.UUID],
         rights: Rights,
+        seen: Taint | None = None,
     ) -> tuple[Run | None, Sequence[ToolCall]]:
         """Under the driver's fence, with the calls' first ledger entries."""
         written, call_rows, entries = recorder.new_rows(place, evaluated, queued)
         run = self._execution.view.run
-        return await records.commit_turn(self.own, run, values, rights, call_rows, entries), written
+        taint = None if seen is None else seen.labels
+        return await records.commit_turn(self.own, run, values, rights, call_rows, entries, taint), written
+
+    async def taint(self) -> Taint:
+        """By the rows of its conversation, and the messages that the model is shown."""
+        found = await taint.of(self.connection, self._execution.view.run.conversation_id)
+        sources = tuple(TaintSource(**each) for each in found)
+        # What a tainted schedule asks stands among the user's messages, and strangers' words may have written it.
+        own = not any((each.source, each.label) == (taint.SCHEDULE, UNTRUSTED) for each in sources)
+        return Taint(sources, self._execution.own_words if own else ())
+
+    async def _caller(self, call: RunCall, known: Rights) -> Caller:
+        """Who calls, with what the session has read where that matters."""
+        caller = self._execution.caller
+        if not evaluation.goes_by_taint(known.policy, Suggestion(call.tool_name, "")):
+            return caller
+        return replace(caller, taint=await self.taint())
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back by it."""
         digest = None if end.incomplete_reason == "time" else continuity.way_back(self._execution, turn)
-        return self._new(await records.commit_last_turn(self.own, self._execution.view.run, values, end, digest))
+        run = self._new(await records.commit_last_turn(self.own, self._execution.view.run, values, end, digest))
+        return await self._settled(run, end)
+
+    async def _settled(self, run: Run | None, end: RunEnd) -> Run | None:
+        """The run's new row, the call that waited for it being ended."""
+        if (
+            run is not None
+            and run.parent_call_id is not None
+            and await ending.settle(self.connection, run, end.content)
+        ):
+            self.ended_call_of = run.parent_run_id
+        return run
 
     async def finish(self, end: RunEnd) -> Run | None:
         """Under the driver's fence; a stateless client finds the way back to what was said so far."""
         run = self._new(await records.finish(self.connection, self._execution.view.run, end))
         if run is not None and self._execution.view.turns and end.status == "incomplete":
             await continuity.remember(self.connection, self._execution, self._execution.view.turns[-1])
-        return run
+        return await self._settled(run, end)
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
-        """Under the driver's fence; a stateless client finds the way back by the notice."""
-        run = self._new(await records.suspend(self.connection, self._execution.view.run, turn.number))
-        if run is not None:
+        """Under the driver's fence; a stateless client finds the way back by the notice. Where people are waited for,
+        so they are by every run above."""
+        # Decisions and answers say by themselves that the run may go on; the end of a child shows in this number.
+        waits_for_child = any(call.waits_for_child for call in turn.calls)
+        open_calls = sum(not call.final for call in turn.calls) if waits_for_child else None
+        for_humans = bool(pending(turn) or asking_user(turn))
+        parked = await records.suspend(
+            self.connection, self._execution.view.run, turn.number, open_calls, for_humans=for_humans
+        )
+        run = self._new(parked)
+        if run is not None and for_humans:
             await continuity.remember(self.connection, self._execution, turn, notice)
+            self.waiting_above = await below.ancestors_wait(self.connection, run)
         return run
 
     async def enqueue(self, call_ids: list[uuid.UUID]) -> list[uuid.UUID]:
@@ -88,7 +146,11 @@ class LiveUnitOfWork(CallUnitOfWork):
 
     async def resume(self, call: RunCall, known: Rights) -> bool:
         """Through every gate once more."""
-        return await resumption.resume(self.connection, call, known, self._execution.caller)
+        return await resumption.resume(self.connection, call, known, await self._caller(call, known))
+
+    async def go_on(self, call: RunCall, known: Rights) -> bool:
+        """Through every gate once more."""
+        return await answers.resume(self.connection, call, known, await self._caller(call, known))
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """So that the sweeper does not ask for the run again."""
@@ -96,9 +158,13 @@ class LiveUnitOfWork(CallUnitOfWork):
 
     async def withdraw(self, failure: Failure) -> ApprovalEvents:
         """With the ledger entries of the calls that end here."""
-        withdrawn = await repository.withdraw(self.connection, self._execution.view.id)
-        await recorder.withdraw(self.connection, self._execution.view.id, failure)
-        return withdrawn
+        view = self._execution.view
+        open_calls = (call for turn in view.turns for call in turn.calls if not call.final)
+        if any(dispatch.begins_run(call.tool_name) for call in open_calls):
+            self.cancelled = await cancelling.tree(
+                self.connection, self._execution.scope, view.id, failure, spared=True
+            )
+        return await cancelling.withdraw(self.connection, view.id, failure)
 
 
 class LiveRunPorts:
@@ -107,7 +173,8 @@ class LiveRunPorts:
     @asynccontextmanager
     async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator[LiveUnitOfWork]:
         """Commits at the end, rolls back on any exception; notifications are sent after the commit."""
-        if alone:
+        # The end of a child is more than a statement.
+        if alone and execution.view.run.parent_call_id is None:
             unit = LiveUnitOfWork(execution, None)
             yield unit
         else:
@@ -115,19 +182,62 @@ class LiveRunPorts:
                 unit = LiveUnitOfWork(execution, connection)
                 yield unit
         await outbox.ask(unit.notified)
+        await hints.changed(unit.waiting_above)
+        if unit.ended_call_of is not None:
+            await hints.call_ended(execution.scope, unit.ended_call_of)
+        await hints.cancelled(execution.scope, unit.cancelled)
+        if unit.entered:
+            await live.announce(*execution.scope)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
         """Woken by hints, and by looking every 2 s."""
         return waits().for_run(run_id)
 
     async def service_context(self, execution: RunExecution, offered: Sequence[str]) -> str:
-        """Guidance, and feeds that are asked for when their time is over."""
+        """Guidance, and feeds that are asked for when their time is over; the conversation has read those then."""
         assert execution.known is not None
-        return await prompting.text(execution.scope, execution.known.policy, offered)
+        policy, run = execution.known.policy, execution.view.run
+        for service in prompting.concerning(policy, offered):
+            if service.feeds:
+                await taint.add(
+                    None,
+                    execution.scope,
+                    conversation_id=run.conversation_id,
+                    run_id=run.id,
+                    labels=TAINTS,
+                    source=service.source,
+                )
+        return await prompting.text(execution.scope, policy, offered)
 
-    def provider(self, model: str) -> tuple[Provider, str]:
-        """This process's adapter."""
-        return loop.providers().resolve(model)
+    async def route(self, execution: RunExecution) -> Sequence[ResolvedModel]:
+        """By what the tenant says of providers and models under the rights that are known, without those that a kill
+        switch stops."""
+        known, routing, view = execution.known, execution.routing, execution.view
+        assert known is not None
+        if routing is None or routing.version != known.version:
+            routing = execution.routing = await resolution.routing(execution.scope)
+        answered = view.turns[: view.run.turns]
+        found = routing.route(view.run.model, loop.providers(), first=answered[-1].model if answered else "")
+        return asking.not_killed(found, known.policy.switches, execution.scope.user_id, execution.caller.agent)
+
+    async def still_ours(self, execution: RunExecution) -> bool:
+        """By the run's row, under the driver's fence."""
+        async with transaction(execution.scope) as connection:
+            return await records.is_held(connection, execution.view.run)
+
+    def refuse_killed(self, execution: RunExecution) -> None:
+        """By the switches that came with the rights."""
+        assert execution.known is not None
+        caller = execution.caller
+        subject = Subject(caller.user_id, caller.agent)
+        if (switch := killed(execution.known.policy.switches, subject)) is not None:
+            raise Killed(switch)
+
+    def within_budgets(
+        self, execution: RunExecution, provider: Provider, turn: int, model: str, price: Price | None
+    ) -> Provider:
+        """Those of the tenant, if it has any."""
+        return reserving.within_budgets(execution, provider, turn, model, price)
 
     def gates(self) -> Iterable[Gate]:
         """All of them, in order."""

@@ -1,4 +1,4 @@
-"""The model loop: ask for a turn, let the gates judge its calls, wait for them, feed back, until the run is over, or
+"""The model loop: ask for a turn, let the gates evaluate its calls, wait for them, feed back, until the run is over, or
 waits for nothing but humans.
 
 The same loop runs in the web process for a live request and in a worker for a run that nobody drives any
@@ -6,8 +6,6 @@ more; it starts from the rows alone, and every write carries the driver's fence.
 """
 
 import logging
-import re
-import time
 from dataclasses import replace
 from functools import cache
 
@@ -15,22 +13,24 @@ from django.conf import settings
 
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure
-from gateway.providers import retry
+from gateway.budgets import reservations
+from gateway.budgets.errors import BudgetRefusal
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
-from gateway.providers.interface import Answer, Opaque, Prompt, Unsupported
+from gateway.providers.interface import Answer, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
-from gateway.runs import calls, ownership
+from gateway.providers.routing.errors import ModelNotAllowed
+from gateway.runs import asking, calls, ownership
 from gateway.runs.execution import RunExecution, RunLost, advance
 from gateway.runs.prompting import messages
-from gateway.runs.rows import RunEnd, TurnValues
+from gateway.runs.rows import RunEnd, TurnValues, storable
 from gateway.runs.view import RunView, TurnView, attempt_of
-from tools.invocation import evaluation
+from tenants.switches.errors import Killed
+from tools.gates.interface import Rights
+from tools.offering import offer
 
 __all__ = ["RunExecution", "RunLost", "drive", "end", "providers"]
 
 log = logging.getLogger(__name__)
-
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 SYSTEM = (
     "You can use tools. The gateway decides whether a call runs and tells you when it does not; "
@@ -53,9 +53,10 @@ def model_of(agents: str) -> str:
     return agents or str(settings.DEFAULT_MODEL)
 
 
-def system_of(instructions: str, with_tools: bool, of_services: str = "") -> str:
-    """What a model is told before anything else."""
-    return "\n\n".join(filter(None, [instructions, SYSTEM if with_tools else "", of_services]))
+def system_of(instructions: str, with_tools: bool, of_services: str = "", searches: bool = False) -> str:
+    """What a model is told before anything else; `searches`: it is not shown all of its tools."""
+    parts = [instructions, SYSTEM if with_tools else "", offer.ADVICE if searches else "", of_services]
+    return "\n\n".join(filter(None, parts))
 
 
 async def drive(execution: RunExecution) -> None:
@@ -72,9 +73,22 @@ async def drive(execution: RunExecution) -> None:
     except Unsupported as refusal:
         _void(execution.view)
         await end(execution, RunEnd.failed("invalid_request", refusal.message, 400))
+    except (ModelNotAllowed, Killed) as refused:
+        _void(execution.view)
+        await end(execution, RunEnd.failed(refused.code, refused.detail, refused.status))
     except UnknownModel as unknown:
         _void(execution.view)
         await end(execution, RunEnd.failed("unknown_model", unknown.message, 404))
+    except BudgetRefusal as refused:
+        _void(execution.view)
+        await end(execution, _refused(execution, refused))
+
+
+def _refused(execution: RunExecution, refused: BudgetRefusal) -> RunEnd:
+    """The end of a run whose next turn a budget refuses: what was said before stays its answer."""
+    if execution.view.turns:
+        return RunEnd("incomplete", _said(execution), "tokens", refused.code, refused.detail, 200)
+    return RunEnd.failed(refused.code, refused.detail, refused.status)
 
 
 def _error(execution: RunExecution, error: ProviderError) -> tuple[str, str, int]:
@@ -118,8 +132,9 @@ async def _out_of_time(execution: RunExecution) -> None:
         await end(execution, ending)
         return
     answer = Answer(asked.text, finish_reason="cut_off")
+    used = reservations.used(view.run.model, None, answer.usage)
     async with execution.ports.step(execution, alone=True) as step:
-        run = await step.commit_last_turn(asked, TurnValues.of(answer, asked.attempt, 0), ending)
+        run = await step.commit_last_turn(asked, TurnValues.of(answer, asked.attempt, 0, used), ending)
     advance(view, run)
 
 
@@ -132,64 +147,67 @@ def _void(view: RunView) -> None:
 async def _turn(execution: RunExecution) -> None:
     """Ask the model once, and commit what it answered before anything comes of it."""
     view = execution.view
-    provider, model = execution.ports.provider(view.run.model)
-    if execution.known is None:
+    if execution.known is None or _changed_since(execution.known, view):
         async with execution.ports.step(execution) as step:
             execution.known = await step.rights()
-    tools = tuple(tool.spec for tool in evaluation.offered(execution.known.policy))
+    execution.ports.refuse_killed(execution)
+    number = len(view.turns) + 1
+    options = execution.asked.options_of(number)
+    demanded = frozenset({options.tool_choice.name} if options.tool_choice is not None else ())
+    offered = execution.offered(demanded)
+    tools = offered.specs
     of_services = ""
     if execution.known.policy.service_context:
         of_services = await execution.ports.service_context(execution, [tool.name for tool in tools])
-    number = len(view.turns) + 1
     prompt = Prompt(
-        model=model,
-        system=system_of(view.run.profile["instructions"], bool(tools), of_services),
+        model=view.run.model,
+        system=system_of(view.run.profile["instructions"], bool(tools), of_services, offered.searches),
         messages=(*execution.shown, *messages.of_turns(view.turns, view.run.profile["max_result_bytes"])),
         tools=tools,
         client_tools=execution.asked.client_tools,
-        options=execution.asked.options_of(number),
+        options=options,
     )
     turn = TurnView(number, attempt_of(view.run.fence))
     view.turns.append(turn)
 
-    def hear(text: str) -> None:
-        turn.say(_storable(text))
-        view.changed()
-
-    def see(part: Opaque) -> None:
-        turn.heard.append(part)
-        view.changed()
-
-    def restart() -> None:
-        turn.restart()
-        view.changed()
-
-    began = time.monotonic()
-    answer = await retry.ask(
-        provider,
-        prompt,
-        hear if execution.streams else None,
-        see,
-        seconds=execution.seconds_left,
-        # What a compatible API's client has read cannot be taken back.
-        on_restart=None if view.run.surface else restart,
-    )
-    answer = replace(answer, text=_storable(answer.text))
+    asked = await asking.ask(execution, turn, prompt)
+    answer = replace(asked.answer, text=storable(asked.answer.text))
     if len(answer.calls) > MOST_CALLS:
         raise ProviderGarbled(f"The model suggested {len(answer.calls)} calls in one turn; {MOST_CALLS} are the most.")
     if turn.text != answer.text:
         turn.pieces, turn.length = [answer.text], len(answer.text)
-    latency_ms = round((time.monotonic() - began) * 1000)
+    by_another = "" if asked.model == view.run.model else asked.model
+    used = reservations.used(asked.model, asked.price, answer.usage)
     owned = ownership.split(answer.calls, execution.asked.client_names)
     if owned.managed:
         managed = replace(answer, calls=owned.managed)
-        values = TurnValues.of(managed, turn.attempt, latency_ms, family=provider.family, left_out=owned.left_out)
+        values = TurnValues.of(
+            managed,
+            turn.attempt,
+            asked.latency_ms,
+            used,
+            family=asked.family,
+            left_out=owned.left_out,
+            failed=asked.failed,
+            model=by_another,
+        )
+        # The calls are those of the model that answered.
+        turn.details = values.details
         await calls.commit(execution, turn, managed, values, refused=owned.mixed)
         if owned.mixed:
             await end(execution, RunEnd.failed("mixed_tool_calls", ownership.instruction(owned), 422))
     else:
         client = ownership.with_new_ids(owned.client, execution.transcript)
-        values = TurnValues.of(replace(answer, calls=()), turn.attempt, latency_ms, client, provider.family)
+        values = TurnValues.of(
+            replace(answer, calls=()),
+            turn.attempt,
+            asked.latency_ms,
+            used,
+            client,
+            asked.family,
+            failed=asked.failed,
+            model=by_another,
+        )
         turn.details = values.details
         turn.finish_reason = answer.finish_reason
         reason = "tokens" if answer.finish_reason == "length" else None
@@ -199,9 +217,10 @@ async def _turn(execution: RunExecution) -> None:
         advance(view, run)
 
 
-def _storable(text: str) -> str:
-    """A model's text as PostgreSQL can keep it: NUL and lone surrogates become U+FFFD."""
-    return _UNSTORABLE.sub("\ufffd", text)
+def _changed_since(known: Rights, view: RunView) -> bool:
+    """Whether the rights were others when the last turn's calls were looked at: what was stopped is not asked for."""
+    calls_of_last = view.last.calls if view.last is not None else ()
+    return any(call.version not in (None, known.version) for call in calls_of_last)
 
 
 async def end(execution: RunExecution, ending: RunEnd) -> None:

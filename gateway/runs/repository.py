@@ -3,11 +3,13 @@
 A run's transitions, each a compare-and-set in the caller's transaction:
 
     (new) → in_progress                        begin     with a lease, under fence 1
+    in_progress → in_progress                  leave     by who began it, before the commit: nobody holds it yet
     in_progress → in_progress                  take_over when its lease has run out; raises the fence
-    in_progress → requires_action              suspend   under the driver's fence; nobody holds it, its clock stops
-    requires_action → in_progress              take_over when a human has decided; raises the fence
+    in_progress → requires_action | waiting    suspend   under the driver's fence; nobody holds it, its clock stops
+    requires_action, waiting → in_progress     take_over when a human has decided or answered, or a call has ended that
+                                                         waited for a child; raises the fence
     in_progress → completed | incomplete | failed        finish    under the driver's fence
-    in_progress, requires_action → cancelled   cancel    by anyone; raises the fence
+    in_progress, waiting, requires_action → cancelled    cancel    by anyone, with all runs below; raises the fences
 """
 
 import uuid
@@ -19,6 +21,8 @@ from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
 from audit.calls.rows import ToolCall
+from gateway.budgets import reservations
+from gateway.providers.routing import resolution
 from gateway.runs.errors import NoSuchConversation
 from gateway.runs.publisher import NOTIFIED, NOTIFY
 from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunCall, RunEnd, Turn, TurnValues
@@ -30,26 +34,38 @@ from tools.gates.interface import Rights, RightsChanged
 _OF_RUN = rows.columns(Run)
 
 _CONTEXT = f"""
-    SELECT p.*, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns, a.max_seconds, a.tool_seconds,
-        a.max_result_bytes, a.max_tier, a.on_refused_approval, a.on_disconnect
-    FROM ({rights.LOAD}) p LEFT JOIN agents a ON CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
+    SELECT p.*, {resolution.COLUMN}, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns,
+        a.max_seconds, a.tool_seconds, a.max_result_bytes, a.max_offered_tools, a.pinned_tools, a.max_tier,
+        a.on_refused_approval, a.on_disconnect, a.version, (SELECT jsonb_object_agg(o.slug, o.name) FROM agents o
+            WHERE jsonb_typeof(a.tools) = 'array' AND a.tools ? o.slug AND o.archived_at IS NULL) AS agents
+    FROM ({rights.LOAD}) p LEFT JOIN agents a ON a.archived_at IS NULL
+        AND CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
 _BEGIN = Function(
     "begin_run", str,
     version="uuid", new_conversation="bool", id="uuid", conversation_id="uuid", message_id="uuid",
     user_message_id="uuid", agent_id="uuid", profile="jsonb", model="text", surface="text", lease="int4",
     idempotency_key="text", request_hash="bytea", content="text", title="text", request="text",
+    key_id="uuid", priced="bool",
 )  # fmt: skip
 _TURN: dict[str, Any] = {
     "run_id": "uuid", "fence": "int4", "turn_id": "uuid", "attempt": "int4", "text": "text", "calls": "int4",
     "finish_reason": "text", "input_tokens": "int8", "output_tokens": "int8", "latency_ms": "int4", "more": "text",
+    "usage": "jsonb",
 }  # fmt: skip
 _REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
+# A parked run's turn has fewer open calls than when it was parked.
+CALL_ENDED = """open_calls > (SELECT count(*) FROM tool_calls c
+            WHERE c.run_id = runs.id AND c.turn = runs.turns AND c.status NOT IN ('success', 'error'))"""
 _TAKE_OVER = f"""
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
-        resumed_at = coalesce(resumed_at, now())
+        resumed_at = coalesce(resumed_at, now()), open_calls = NULL,
+        budgeted = budgeted OR EXISTS (SELECT FROM budgets b WHERE b.tenant_id = runs.tenant_id)
     WHERE id = %s AND coalesce(lease_until, '-infinity') < now() AND (status = 'in_progress'
-        OR status = 'requires_action' AND EXISTS (SELECT FROM approval_requests a
-            WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL))
+        OR status IN ('requires_action', 'waiting') AND (EXISTS (SELECT FROM approval_requests a
+            WHERE a.run_id = runs.id AND a.status <> 'pending' AND a.used_at IS NULL)
+            OR EXISTS (SELECT FROM questions q
+            WHERE q.run_id = runs.id AND q.ready_at IS NOT NULL AND q.used_at IS NULL)
+            OR {CALL_ENDED}))
     RETURNING {_OF_RUN}, extract(epoch FROM now() - resumed_at) + spent_ms / 1000.0"""
 _END = """status = %(status)s, incomplete_reason = %(incomplete_reason)s, error_code = %(error_code)s,
             error_message = %(error_message)s, error_status = %(error_status)s, finished_at = now(),
@@ -60,17 +76,18 @@ _ANSWER = """message AS (
         SELECT message_id, tenant_id, user_id, conversation_id, id, 'assistant', %(content)s FROM run)"""
 _PUBLISHED = f"SELECT {_OF_RUN}, {NOTIFIED} FROM run"
 _FINISH = f"WITH run AS (UPDATE runs SET {_END} {_HELD}), {_ANSWER}, {NOTIFY} {_PUBLISHED}"
-_CANCEL = f"""WITH run AS (
-        UPDATE runs SET status = 'cancelled', fence = fence + 1, finished_at = now(), lease_until = NULL
-        WHERE id = %s AND user_id = %s AND status IN ('in_progress', 'requires_action') RETURNING *), {NOTIFY}
-    {_PUBLISHED}"""
 _SUSPEND = f"""WITH run AS (
-        UPDATE runs SET status = 'requires_action', lease_until = NULL, resumed_at = NULL,
+        UPDATE runs SET status = %(status)s, lease_until = NULL, resumed_at = NULL, open_calls = %(open_calls)s,
             spent_ms = spent_ms + (extract(epoch FROM now() - resumed_at) * 1000)::bigint
         {_HELD}), turn AS (
         UPDATE turns SET suspensions = suspensions + 1 FROM run
-        WHERE turns.run_id = run.id AND turns.number = %(number)s), {NOTIFY}
+        WHERE turns.run_id = run.id AND turns.number = %(number)s AND run.status = 'requires_action'), {NOTIFY}
     {_PUBLISHED}"""
+# Until the transaction ends nobody ends it.
+_IS_OPEN = "SELECT status IN ('in_progress', 'waiting', 'requires_action') AS is_open FROM runs WHERE id = %s FOR SHARE"
+_IS_HELD = "SELECT FROM runs WHERE id = %s AND fence = %s AND status = 'in_progress'"
+# Its clock begins when somebody takes it over.
+_LEAVE = "UPDATE runs SET lease_until = NULL, resumed_at = NULL WHERE id = %s AND fence = %s AND status = 'in_progress'"
 _RELEASE = "UPDATE runs SET lease_until = now() WHERE id = %s AND fence = %s AND status = 'in_progress'"
 
 
@@ -91,8 +108,15 @@ _COMMIT_TURN = Function(
     "commit_turn",
     lambda holds, *run: (holds, None if run[0] is None else Run(*run)),
     columns=f"holds, {rows.columns_of(Run, 'run')}",
-    version="uuid", valid_until="timestamptz", **_TURN, call_rows="jsonb", entries="jsonb",
+    version="uuid", valid_until="timestamptz", **_TURN, call_rows="jsonb", entries="jsonb", taint="text[]",
 )  # fmt: skip
+_CANCEL_TREE = Function(
+    "cancel_tree",
+    Published.of,
+    columns=f"{rows.columns_of(Run, 'run')}, notified",
+    run_id="uuid",
+    spared="bool",
+)
 _COMMIT_LAST_TURN = Function(
     "commit_last_turn",
     Published.of,
@@ -127,12 +151,12 @@ async def begin(
     version: uuid.UUID,
     new_conversation: bool,
     request: str | None = None,
-) -> None:
+) -> Run:
     """Write the user's message and its run, in progress, with what its client asked over a compatible API; nobody else
-    has the transcript. Within the connection's transaction, or alone.
+    has the transcript. Within the connection's transaction, or alone. Returns the run's row.
 
-    `version`: of the rights that the profile was read with. Raises RightsChanged, NoSuchConversation; UniqueViolation
-    on a second open run or a used key. Then nothing is written.
+    `version`: of the rights that the profile was read with. Raises RightsChanged, NoSuchConversation,
+    BudgetExhausted, ModelUnpriced; UniqueViolation on a second open run or a used key. Then nothing is written.
     """
     values = rows.values(new)
     scope = TenantScope(values.pop("tenant_id"), values.pop("user_id"))
@@ -142,6 +166,9 @@ async def begin(
         raise RightsChanged
     if outcome == "no_conversation":
         raise NoSuchConversation(new.conversation_id)
+    if refusal := reservations.refusal_of(outcome, new.model):
+        raise refusal
+    return new.begun(budgeted=outcome == "begun_budgeted")
 
 
 async def request(connection: Connection, run_id: uuid.UUID) -> str | None:
@@ -156,12 +183,19 @@ async def take_over(connection: Connection, run_id: uuid.UUID, lease_seconds: in
 
 
 async def commit_turn(
-    connection: Connection | None, run: Run, turn: TurnValues, rights: Rights, call_rows: Jsonb, entries: Jsonb
+    connection: Connection | None,
+    run: Run,
+    turn: TurnValues,
+    rights: Rights,
+    call_rows: Jsonb,
+    entries: Jsonb,
+    taint: Collection[str] | None = None,
 ) -> Run | None:
     """Write an answered turn with its calls, as `recorder.new_rows` has them; the run's new row, or None when the run
-    is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged."""
+    is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged, also when the
+    conversation has read more than `taint`, where that is given."""
     held = {"version": rights.version, "valid_until": rights.valid_until}
-    calls = {"call_rows": call_rows, "entries": entries}
+    calls = {"call_rows": call_rows, "entries": entries, "taint": None if taint is None else sorted(taint)}
     [(holds, fresh)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
     if not holds:
         raise RightsChanged
@@ -184,14 +218,40 @@ async def finish(connection: Connection, run: Run, end: RunEnd) -> Published | N
     return await rows.one(connection, Published.of, _FINISH, _held_by(run) | rows.values(end))
 
 
-async def cancel(connection: Connection, run_id: uuid.UUID, user_id: uuid.UUID) -> Published | None:
-    """End an open run of the user's from outside; None when there is none."""
-    return await rows.one(connection, Published.of, _CANCEL, [run_id, user_id])
+async def cancel(
+    connection: Connection, scope: TenantScope, run_id: uuid.UUID, *, spared: bool = False
+) -> list[Published]:
+    """End an open run of the user's from outside, and every run below it; those that were open, the run first.
+
+    `spared`: only those below it.
+    """
+    return await _CANCEL_TREE.within(connection, scope, run_id=run_id, spared=spared)
 
 
-async def suspend(connection: Connection, run: Run, turn: int) -> Published | None:
-    """Let a run wait for humans, in one of its turns; None when the run is not ours any more."""
-    return await rows.one(connection, Published.of, _SUSPEND, _held_by(run) | {"number": turn})
+async def suspend(
+    connection: Connection, run: Run, turn: int, open_calls: int | None, *, for_humans: bool = True
+) -> Published | None:
+    """Park a run in one of its turns: it waits for humans, and for children, or unless `for_humans` for children alone;
+    None when the run is not ours any more. `open_calls`: how many of the turn are open, where it waits for children."""
+    status = "requires_action" if for_humans else "waiting"
+    values = {"number": turn, "open_calls": open_calls, "status": status}
+    return await rows.one(connection, Published.of, _SUSPEND, _held_by(run) | values)
+
+
+async def is_open(connection: Connection, run_id: uuid.UUID) -> bool:
+    """Whether the run is not over; nobody ends it until the transaction does."""
+    row = await (await connection.execute(_IS_OPEN, [run_id])).fetchone()
+    return row is not None and bool(row["is_open"])
+
+
+async def is_held(connection: Connection, run: Run) -> bool:
+    """Whether the run is in progress under this fence."""
+    return await (await connection.execute(_IS_HELD, [run.id, run.fence])).fetchone() is not None
+
+
+async def leave(connection: Connection, run: Run) -> None:
+    """Let a run that was begun in this transaction wait for whoever takes it over."""
+    await connection.execute(_LEAVE, [run.id, run.fence])
 
 
 async def release(connection: Connection, run: Run) -> None:
@@ -215,29 +275,38 @@ def _held_by(run: Run) -> dict[str, Any]:
 _RUN = f"SELECT {_OF_RUN} FROM runs WHERE id = %s AND user_id = %s"
 _RUN_BY_KEY = f"SELECT {_OF_RUN} FROM runs WHERE user_id = %s AND idempotency_key = %s"
 _TURNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = %s ORDER BY number"
-# With the request that a call waits or waited for.
+# With the request that a call waits or waited for, and what a parked one asks.
 _CALL = f"""
-    SELECT {rows.columns(ToolCall, "c")}, a.status, a.expires_at, a.used_at
+    SELECT {rows.columns(ToolCall, "c")}, a.status, a.expires_at, a.used_at,
+        CASE WHEN c.status = 'running' AND c.lease_until IS NULL THEN open_questions(c.id) END
     FROM tool_calls c LEFT JOIN approval_requests a ON a.id = c.approval_id"""
 _CALLS = f"{_CALL} WHERE c.run_id = %s AND c.turn = coalesce(%s, c.turn) ORDER BY c.turn, c.position"
 _CALLS_BY_ID = Function(
     "calls_by_id",
     RunCall,
-    columns=f"{rows.columns_of(ToolCall, 'call')}, approval_status, approval_expires_at, approval_used_at",
+    columns=f"{rows.columns_of(ToolCall, 'call')}, approval_status, approval_expires_at, approval_used_at, questions,"
+    " version",
     writes=False,
     ids="uuid[]",
 )
 # The newest runs of a conversation, newest first, and everything that was said in them.
+# Of a branch with those that led up to it, in the conversations that it comes from.
 _PAST_RUNS = """
-    SELECT r.id, m.content FROM runs r
+    WITH RECURSIVE line AS (
+        SELECT c.id, c.parent_id, c.branched_at, 'infinity'::timestamptz AS until FROM conversations c WHERE c.id = %s
+        UNION ALL
+        SELECT c.id, c.parent_id, c.branched_at, b.created_at FROM line
+        JOIN conversations c ON c.id = line.parent_id JOIN runs b ON b.id = line.branched_at)
+    SELECT r.id, m.content, r.parent_run_id IS NULL AS by_person, m.attachments FROM line
+    JOIN runs r ON r.conversation_id = line.id AND r.created_at <= line.until
     JOIN messages m ON m.run_id = r.id AND m.role = 'user' AND m.conversation_id = r.conversation_id
-    WHERE r.conversation_id = %s AND r.created_at < coalesce((SELECT created_at FROM runs WHERE id = %s), 'infinity')
+    WHERE r.created_at < coalesce((SELECT created_at FROM runs WHERE id = %s), 'infinity')
     ORDER BY r.created_at DESC LIMIT %s"""
 _PAST_TURNS = "SELECT run_id, number, text FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
 _TURNS_OF_RUNS = f"SELECT {rows.columns(Turn)} FROM turns WHERE run_id = ANY(%s) ORDER BY run_id, number"
 _PAST_CALLS = f"""
     SELECT {rows.columns(ToolCall)} FROM tool_calls WHERE run_id = ANY(%s) ORDER BY run_id, turn, position"""
-_USER_MESSAGE = "SELECT content FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
+_USER_MESSAGE = "SELECT content, attachments FROM messages WHERE run_id = %s AND role = 'user' AND conversation_id = %s"
 
 
 async def run(connection: Connection, scope: TenantScope, run_id: uuid.UUID) -> Run | None:
@@ -271,16 +340,16 @@ async def of_runs(connection: Connection, run_ids: list[uuid.UUID]) -> tuple[lis
     return of_turns, await rows.every(connection, RunCall, _PAST_CALLS, [run_ids])
 
 
-async def agent_slugs(connection: Connection) -> list[str]:
-    """The tenant's agents, the default one first."""
-    query = "SELECT slug FROM agents ORDER BY is_default DESC, slug"
-    return [row["slug"] for row in await (await connection.execute(query)).fetchall()]
+async def agents(connection: Connection) -> list[tuple[str, str]]:
+    """The slugs of the tenant's agents, the default one first, each with its model ("" is the operator's default)."""
+    query = "SELECT slug, model FROM agents WHERE archived_at IS NULL ORDER BY is_default DESC, slug"
+    return [(row["slug"], row["model"]) for row in await (await connection.execute(query)).fetchall()]
 
 
-async def user_message(connection: Connection, run: Run) -> str:
-    """What the user said to begin the run."""
+async def user_message(connection: Connection, run: Run) -> tuple[str, list[dict[str, Any]]]:
+    """What the user said to begin the run, and the versions of files that this refers to."""
     row = await (await connection.execute(_USER_MESSAGE, [run.id, run.conversation_id])).fetchone()
-    return row["content"] if row else ""
+    return (row["content"], row["attachments"]) if row else ("", [])
 
 
 async def past(

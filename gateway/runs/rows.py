@@ -1,7 +1,8 @@
 """The rows of runs and turns as they are read, and what is written of them."""
 
+import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,14 @@ import orjson
 from audit.calls.rows import ToolCall
 from gateway.providers.interface import Answer, SuggestedCall
 from tenants.scope import rows
+from tools.invocation import naming
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """A model's text as PostgreSQL can keep it: NUL and lone surrogates become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +48,19 @@ class Run:
     request_hash: bytes | None = None
     created_at: datetime | None = None
     finished_at: datetime | None = None
+    budgeted: bool = False
+    parent_run_id: uuid.UUID | None = None
+    parent_call_id: uuid.UUID | None = None
+    root_run_id: uuid.UUID | None = None
+    depth: int = 0
+    kind: str = "main"
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
     """What a run begins with: its row, the user's message, and the conversation's title, should that begin too.
 
-    `lease` is in seconds.
+    `lease` is in seconds; `priced`: its model has a price.
     """
 
     id: uuid.UUID
@@ -63,8 +78,10 @@ class NewRun:
     request_hash: bytes | None
     content: str
     title: str
+    key_id: uuid.UUID | None = None
+    priced: bool = True
 
-    def begun(self) -> Run:
+    def begun(self, budgeted: bool = False) -> Run:
         """The run's row once it is written."""
         return Run(
             self.id,
@@ -76,6 +93,7 @@ class NewRun:
             self.model,
             self.surface,
             request_hash=self.request_hash,
+            budgeted=budgeted,
         )
 
 
@@ -132,6 +150,7 @@ class TurnValues:
     output_tokens: int
     latency_ms: int
     more: str | None
+    usage: dict[str, Any]
 
     @classmethod
     def of(
@@ -139,12 +158,16 @@ class TurnValues:
         answer: Answer,
         attempt: int,
         latency_ms: int,
+        usage: dict[str, Any],
         client_calls: tuple[SuggestedCall, ...] = (),
         family: str = "",
         left_out: tuple[tuple[int, SuggestedCall], ...] = (),
+        failed: tuple[tuple[str, str], ...] = (),
+        model: str = "",
     ) -> "TurnValues":
         """The turn of an answer whose `calls` are managed; `client_calls` go back to the client, and those `left_out`
-        to nobody."""
+        to nobody. `usage` is what `gateway.budgets.reservations.used` makes of it. `model` answered where it is not the
+        run's, after those that `failed`, each with why."""
         return cls(
             turn_id=uuid.uuid4(),
             attempt=attempt,
@@ -154,7 +177,8 @@ class TurnValues:
             input_tokens=answer.usage.input_tokens,
             output_tokens=answer.usage.output_tokens,
             latency_ms=latency_ms,
-            more=_more(answer, client_calls, family, left_out),
+            more=_more(answer, client_calls, family, left_out, failed, model),
+            usage=usage,
         )
 
     @property
@@ -173,17 +197,23 @@ def _more(
     client_calls: tuple[SuggestedCall, ...],
     family: str,
     left_out: tuple[tuple[int, SuggestedCall], ...],
+    failed: tuple[tuple[str, str], ...],
+    model: str,
 ) -> str | None:
     """What an answer holds beside text and managed calls, as the JSON text that `turns.more` keeps; None is nothing."""
     more = {
         "opaque": [[part.family, part.raw] for part in answer.opaque],
         "client_calls": [[call.id, call.name, call.arguments, call.family, call.extra] for call in client_calls],
         "left_out": [[at, *map(_plain, (call.id, call.name, call.arguments))] for at, call in left_out],
+        # The places of calls that the model made through tools_call.
+        "through": [at for at, call in enumerate(answer.calls) if naming.named(call.name, call.arguments)],
         "stop_sequence": answer.stop_sequence,
         "extra": answer.extra,
         "family": family if answer.extra else None,
         "cached_tokens": answer.usage.cached_tokens,
         "reasoning_tokens": answer.usage.reasoning_tokens,
+        "model": model,
+        "failed": failed,
     }
     kept = {name: value for name, value in more.items() if value}
     return orjson.dumps(kept).decode() if kept else None
@@ -196,7 +226,11 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RunCall(ToolCall):
-    """A call of a run, with the state of the request that it waits or waited for, where that was asked for."""
+    """A call of a run, with the state of the request that it waits or waited for, where that was asked for.
+
+    `questions` is what a call asks its user that has not gone on: [{id, tool, message, schema, url, expires_at,
+    status}]. `version` is of the tenant's rights when the call was read, where that was asked for.
+    """
 
     conversation_id: uuid.UUID
     message_id: uuid.UUID
@@ -205,6 +239,18 @@ class RunCall(ToolCall):
     approval_status: str | None = None
     approval_expires_at: datetime | None = None
     approval_used_at: datetime | None = None
+    questions: list[dict[str, Any]] | None = None
+    version: uuid.UUID | None = None
+
+    @property
+    def pending_questions(self) -> list[dict[str, Any]]:
+        """Those that its user has not answered."""
+        return [each for each in self.questions or () if each["status"] == "pending"]
+
+    @property
+    def answered(self) -> bool:
+        """Whether it may go on, since its user has answered everything."""
+        return bool(self.questions) and not self.pending_questions
 
     @classmethod
     def of(cls, call: ToolCall) -> "RunCall":
@@ -214,10 +260,13 @@ class RunCall(ToolCall):
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """An earlier run of a conversation, and what the user said to begin it."""
+    """An earlier run of a conversation, and what the user, or unless `by_person` another run, said to begin it;
+    `attachments` are versions of files that this refers to."""
 
     id: uuid.UUID
     content: str
+    by_person: bool = True
+    attachments: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

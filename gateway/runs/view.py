@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,9 +41,19 @@ class TurnView:
         return kept or tuple(self.heard)
 
     @property
+    def model(self) -> str:
+        """The model that answered in the place of the run's own; empty when its own did."""
+        return str(self.details.get("model", ""))
+
+    @property
     def client_calls(self) -> tuple[SuggestedCall, ...]:
         """The calls of the client's own tools that the turn ended with."""
         return tuple(SuggestedCall(*each) for each in self.details.get("client_calls", ()))
+
+    @property
+    def through(self) -> frozenset[int]:
+        """The places of the calls that the model made through tools_call."""
+        return frozenset(self.details.get("through", ()))
 
     @property
     def text(self) -> str:
@@ -73,11 +83,16 @@ class TurnView:
 
 
 class RunView:
-    """A run's row and its turns; whoever changes it calls `changed`, and every watcher wakes."""
+    """A run's row and its turns; whoever changes it calls `changed`, and every watcher wakes.
+
+    `below` are the requests of its descendants that wait for humans, as `required_action` shows them, where the run is
+    parked and they were looked for.
+    """
 
     def __init__(self, run: Run, turns: list[TurnView] | None = None):
         self.run = run
         self.turns = turns or []
+        self.below: list[dict[str, Any]] = []
         self._watchers: set[asyncio.Event] = set()
 
     @property
@@ -92,8 +107,20 @@ class RunView:
 
     @property
     def suspended(self) -> bool:
-        """Whether the run waits for a human, and for nothing else."""
-        return self.run.status == _Status.REQUIRES_ACTION
+        """Whether the run waits for a human, itself or below it, and for nothing that goes on without one."""
+        return self.status == _Status.REQUIRES_ACTION
+
+    @property
+    def parked(self) -> bool:
+        """Whether nobody drives the run until a human or a child of it has done something."""
+        return self.run.status in (_Status.REQUIRES_ACTION, _Status.WAITING)
+
+    @property
+    def status(self) -> str:
+        """The run's status as clients know it."""
+        if self.run.status != _Status.WAITING:
+            return self.run.status
+        return _Status.REQUIRES_ACTION.value if self.below else _Status.IN_PROGRESS.value
 
     @property
     def last(self) -> TurnView | None:
@@ -147,7 +174,7 @@ def turn_views(turns: list[Turn], calls: list[RunCall]) -> list[TurnView]:
 
 def refresh(view: RunView, fresh: RunView, under_way: TurnView | None = None) -> None:
     """Bring a view up to what the rows say, and to the turn that another process has under way; wake its watchers."""
-    view.run, view.turns = fresh.run, fresh.turns
+    view.run, view.turns, view.below = fresh.run, fresh.turns, fresh.below
     show(view, under_way)
 
 
@@ -188,8 +215,30 @@ def pending(turn: TurnView) -> list[RunCall]:
     return [call for call in turn.calls if call.status == "awaiting_approval" and call.approval_status == "pending"]
 
 
-def required_action(calls: list[RunCall]) -> dict[str, Any] | None:
-    """What humans must decide for a run with these waiting calls to go on."""
+def asking(turn: TurnView) -> list[RunCall]:
+    """The turn's calls that wait for an answer of their user."""
+    return [call for call in turn.calls if call.pending_questions]
+
+
+def questions_of(calls: list[RunCall]) -> list[dict[str, Any]]:
+    """What the calls ask their user, as far as it is not answered."""
+    return [_question(each) for call in calls for each in call.pending_questions]
+
+
+def _question(each: dict[str, Any]) -> dict[str, Any]:
+    # A run's call asks nothing of an MCP client.
+    answer = {"url": each["url"]} if each["schema"] is None else {"schema": each["schema"]}
+    return {"id": each["id"], "tool": each["tool"], "message": each["message"], **answer} | {
+        "expires_at": each["expires_at"]
+    }
+
+
+def required_action(
+    calls: list[RunCall], asking: list[RunCall] | None = None, below: Sequence[dict[str, Any]] = ()
+) -> dict[str, Any] | None:
+    """What people must do for a run to go on with these calls: decide about the first, answer the others, and decide
+    about the requests of its descendants."""
+    questions = questions_of(asking or [])
     approvals = [
         {
             "id": str(call.approval_id),
@@ -198,8 +247,10 @@ def required_action(calls: list[RunCall]) -> dict[str, Any] | None:
             "expires_at": call.approval_expires_at and call.approval_expires_at.isoformat(),
         }
         for call in calls
-    ]
-    return {"type": "approval", "approvals": approvals} if approvals else None
+    ] + list(below)
+    if not approvals:
+        return {"type": "input", "approvals": [], "questions": questions} if asking else None
+    return {"type": "approval", "approvals": approvals, **({"questions": questions} if questions else {})}
 
 
 def body(view: RunView) -> dict[str, Any]:
@@ -213,16 +264,18 @@ def body(view: RunView) -> dict[str, Any]:
         "id": str(run.message_id),
         "conversation_id": str(run.conversation_id),
         "run_id": str(run.id),
-        "status": run.status,
+        "status": view.status,
         "error": error,
         "incomplete_reason": run.incomplete_reason,
         "content": last.text if last else "",
-        "model": run.model,
+        "model": (last.model if last else "") or run.model,
         "tool_calls": [call_body(call) for turn in view.turns for call in turn.calls],
         "usage": {
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
             "turns": run.turns,
         },
-        "required_action": required_action(pending(last)) if last and view.suspended else None,
+        "required_action": required_action(pending(last), asking(last), view.below)
+        if last and view.suspended
+        else None,
     }

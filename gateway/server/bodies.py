@@ -1,5 +1,6 @@
 """One limit on the bodies of requests, in front of every route, for every client and every framing of the body."""
 
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -12,6 +13,8 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+# Where files are uploaded: the body is the file.
+_FILES = re.compile(r"/api/v1/conversations/[0-9A-Fa-f-]{36}/files/")
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -21,7 +24,7 @@ async def bounded(application: Application, scope: Scope, receive: Receive, send
     A longer body is 413: at once where its length is announced, else as soon as it exceeds the limit; the application
     then sees that its client has disconnected.
     """
-    most = settings.TOOLGATE_MAX_V1_BODY_BYTES if scope["path"].startswith(PREFIX) else settings.TOOLGATE_MAX_BODY_BYTES
+    most = _most(scope)
     if _announced(scope) > most:
         await _refuse(scope, send, most)
         return
@@ -49,6 +52,13 @@ async def bounded(application: Application, scope: Scope, receive: Receive, send
         await send(message)
 
     await application(scope, take, give)
+
+
+def _most(scope: Scope) -> int:
+    if scope["path"].startswith(PREFIX):
+        return int(settings.TOOLGATE_MAX_V1_BODY_BYTES)
+    upload = scope["method"] == "PUT" and _FILES.fullmatch(scope["path"])
+    return int(settings.TOOLGATE_MAX_FILE_BYTES if upload else settings.TOOLGATE_MAX_BODY_BYTES)
 
 
 def _announced(scope: Scope) -> int:

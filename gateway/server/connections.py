@@ -8,6 +8,8 @@ from typing import Any, cast
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from gateway.http import leaving
+
 # The least that a slow client must send each second, after the seconds that every body has.
 LEAST_BYTES_PER_SECOND = 8 * 1024
 # How much of a body is read and discarded after its answer, so that the connection can stay open.
@@ -49,6 +51,11 @@ class Connection(HttpToolsProtocol):
         self._closing = _Lingering(transport, self)
         super().connection_made(cast(asyncio.Transport, self._closing))
         self._start_clock()
+
+    def shutdown(self) -> None:
+        """The process stops: tell streams that nothing else would end."""
+        leaving.begun().set()
+        super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits for the client that it has disconnected."""

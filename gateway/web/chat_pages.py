@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from csp.decorators import csp_update
 from django import forms
 from django.conf import settings
 from django.db.models import Case, F, Q, Value, When
@@ -19,14 +20,20 @@ from django.views.decorators.http import require_safe
 from audit.models import ToolCall
 from audit.templatetags.audit_text import words
 from gateway.models import Agent, Conversation, Message, Run, Turn
-from gateway.runs import conversation_search, loop
+from gateway.providers.routing import listing, resolution
+from gateway.runs import loop
+from gateway.runs.conversations import search as conversation_search
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.pages import frame
 from tenants.people.principal import Principal
 from tenants.scope.jsonb import JSONField
+from tools.keeping import canvases
 
 CONVERSATIONS = 40
+_NO_THREAD: dict[str, Any] = {"conversation": None, "runs": [], "earlier": None}
 RUNS = 30
+# Agents in the composer's menu.
+MENU = 200
 # A larger output is read on the call's own page: a thread of them would not fit in one.
 OUTPUT_BYTES = 16 * 1024
 EXAMPLES = [
@@ -46,8 +53,12 @@ class _Place(forms.Form):
     after = forms.UUIDField(required=False)
     # Of the opened conversation: the run to go back from.
     before = forms.UUIDField(required=False)
+    # The agent to begin with.
+    agent = forms.SlugField(required=False, max_length=64)
 
 
+# The frame of what a model drew, which has a policy of its own (`tools.keeping.canvas_pages`).
+@csp_update({"frame-src": ["'self'"]})
 @require_safe
 @ensure_csrf_cookie
 @signed_in
@@ -57,21 +68,22 @@ def chat(request: SignedInRequest) -> HttpResponse:
     if not place.is_valid():
         raise Http404
     principal, wanted = request.principal, place.cleaned_data
-    opened = conversation_search.own(principal).filter(id=wanted["c"]).first() if wanted["c"] else None
+    opened = conversation_search.own(principal, workers=True).filter(id=wanted["c"]).first() if wanted["c"] else None
     if wanted["c"] and opened is None:
         raise Http404
     context: dict[str, Any] = _listed(principal, wanted["q"], wanted["after"]) | {"opened": opened, "q": wanted["q"]}
     if request.htmx:  # type: ignore[attr-defined]
         response = render(request, "chat/conversations.html", context)
     else:
-        thread = _thread(opened, wanted["before"]) if opened else {"conversation": None, "runs": [], "earlier": None}
-        agents = list(Agent.objects.filter(tenant_id=principal.tenant_id).order_by("-is_default", "slug"))
+        thread = _thread(opened, wanted["before"]) if opened else _NO_THREAD
+        agents, chosen = _agents(principal, opened, wanted["agent"])
         context |= frame(request, "chat") | {
-            "thread": thread,
+            "thread": thread | {"canvas": opened is not None and canvases.own(principal, opened.id).exists()},
             "words": words(),
-            "agents": agents,
-            "models": loop.providers().models(),
-            "chosen": _last_chosen(opened, agents),
+            "agents": agents[:MENU],
+            "more_agents": len(agents) > MENU,
+            "models": listing.models(resolution.read_now(principal.tenant_id), loop.providers()),
+            "chosen": chosen,
             "demo": _is_demo(agents),
             "examples": EXAMPLES,
         }
@@ -85,14 +97,21 @@ def _is_demo(agents: list[Agent]) -> bool:
     return model.startswith("offline/")
 
 
-def _last_chosen(opened: Conversation | None, agents: list[Agent]) -> dict[str, str]:
-    """The agent and the model that the conversation went on with last, as the composer offers them: `agent` is a slug,
-    `model` is empty for the agent's own."""
+def _agents(principal: Principal, opened: Conversation | None, slug: str) -> tuple[list[Agent], dict[str, str]]:
+    """The agents of the composer's menu, up to one beyond MENU: the default one first, then the one that is chosen, and
+    what is chosen: `agent` is a slug, `model` is empty for the agent's own.
+
+    That is the one that is asked for by its `slug`, else what the conversation went on with last.
+    """
     last = Run.objects.filter(conversation_id=opened.id).order_by("-created_at").first() if opened else None
-    agent = next((each for each in agents if last is not None and each.id == last.agent_id), None)
-    if last is None or agent is None:
-        return {"agent": agents[0].slug if agents else "", "model": ""}
-    return {"agent": agent.slug, "model": "" if last.model == loop.model_of(agent.model) else last.model}
+    wanted = Q(slug=slug) if slug else Q(id=last.agent_id if last else None)
+    found = Agent.objects.filter(tenant_id=principal.tenant_id, archived_at=None)
+    agents = list(found.order_by("-is_default", Case(When(wanted, then=0), default=1), "slug")[: MENU + 1])
+    agent = next((each for each in agents if (each.slug == slug if slug else last and each.id == last.agent_id)), None)
+    if agent is None:
+        return agents, {"agent": agents[0].slug if agents else "", "model": ""}
+    asked = last is not None and not slug and last.model != loop.model_of(agent.model)
+    return agents, {"agent": agent.slug, "model": last.model if last is not None and asked else ""}
 
 
 def _listed(principal: Principal, words: str, after: uuid.UUID | None) -> dict[str, Any]:
@@ -122,15 +141,12 @@ def _thread(opened: Conversation, before: uuid.UUID | None) -> dict[str, Any]:
     found = list(runs.order_by("-created_at", "-id")[: RUNS + 1])
     shown = list(reversed(found[:RUNS]))
     ids = [run.id for run in shown]
-    asked = dict(
-        Message.objects.filter(tenant_id=opened.tenant_id, run_id__in=ids, role=Message.Author.USER).values_list(
-            "run_id", "content"
-        )
-    )
+    messages = Message.objects.filter(tenant_id=opened.tenant_id, run_id__in=ids, role=Message.Author.USER)
+    asked = {message.run_id: message for message in messages}
     turns, calls = _by_run(_turns(opened, ids)), _by_run(_calls(opened, ids))
     return {
         "conversation": str(opened.id),
-        "runs": [_run(run, asked.get(run.id, ""), turns[run.id], calls[run.id]) for run in shown],
+        "runs": [_run(run, asked.get(run.id), turns[run.id], calls[run.id]) for run in shown],
         "earlier": str(shown[0].id) if len(found) > RUNS else None,
     }
 
@@ -156,13 +172,14 @@ def _calls(opened: Conversation, run_ids: list[uuid.UUID]) -> Iterable[ToolCall]
     )
 
 
-def _run(run: Run, question: str, turns: list[Turn], calls: list[ToolCall]) -> dict[str, Any]:
+def _run(run: Run, asked: Message | None, turns: list[Turn], calls: list[ToolCall]) -> dict[str, Any]:
     return {
         "id": str(run.id),
-        "status": run.status,
+        "status": "in_progress" if run.status == Run.Status.WAITING else run.status,
         "incomplete_reason": run.incomplete_reason,
         "error": {"code": run.error_code, "message": run.error_message} if run.error_code else None,
-        "question": question,
+        "question": asked.content if asked else "",
+        "attachments": asked.attachments if asked else [],
         "asked_at": _moment(run.created_at),
         "turns": [{"turn": turn.number, "text": turn.text} for turn in turns],
         "tool_calls": [_call(call) for call in calls],

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from audit.history import access_log, calls
 from audit.models import ToolCall
-from gateway.runs import erasure
+from gateway.runs.conversations import erasure
 from gateway.runs.errors import NotAnEraser
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, signed_in

@@ -1,98 +1,41 @@
-"""A run as a picture of its time: what the model, the tools, the queue and people took of it, turn by turn.
+"""A run as a picture of its time: what the model, the tools, the queue and people took of it, turn by turn, with the
+runs that its calls began.
 
 Everything comes from rows. Turns are the user's own, so for others, and once the conversation was deleted, the model's
 time is what lies between the calls. Messages are shown to nobody but their user.
 """
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from approvals.models import ApprovalRequest
+from django.db.models import QuerySet
+
+from approvals.models import ApprovalRequest, Question
 from audit import identifiers
 from audit.history import calls as history
 from audit.models import FINAL, ToolCall
-from audit.templatetags.audit_text import status_words, tone, tone_icon, took
+from audit.templatetags.audit_text import took
 from gateway.models import Run, Turn
+from gateway.web.timeline_lines import (
+    STATUS_WORDS,
+    WORDS,
+    Bar,
+    Line,
+    Round,
+    Stretch,
+    answers,
+    between,
+    milliseconds,
+    of_call,
+)
 from gateway.web.timescale import Moments, Timescale
 from tenants.people.principal import Principal
 
 # More calls than these are not drawn; the history has them all.
 MOST_CALLS = 80
-TEXT_CHARACTERS = 240
-# What the kinds of bars are called.
-WORDS = {
-    "model": "the model",
-    "ran": "ran",
-    "queue": "waited for a worker",
-    "turn": "waited to go on",
-    "held": "waited for a human",
-}
-STATUS_WORDS = {
-    Run.Status.IN_PROGRESS: ("In progress", "busy", "busy"),
-    Run.Status.REQUIRES_ACTION: ("Waits for a human", "wait", "wait"),
-    Run.Status.COMPLETED: ("Completed", "good", "check"),
-    Run.Status.INCOMPLETE: ("Stopped at its budget", "bad", "alert"),
-    Run.Status.FAILED: ("Failed", "bad", "alert"),
-    Run.Status.CANCELLED: ("Cancelled", "bad", "cross"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """A part of the run's time: its kind, one of WORDS, and its two moments."""
-
-    kind: str
-    start: datetime
-    stop: datetime
-
-    @property
-    def milliseconds(self) -> int:
-        """How long it is."""
-        return round((self.stop - self.start).total_seconds() * 1000)
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A stretch as it is drawn, in percent of the picture, and in words."""
-
-    kind: str
-    x: str
-    width: str
-    words: str
-
-
-@dataclass(slots=True)
-class Line:
-    """What one line of the picture is about: the model's answer of a turn (without `call`), or one call."""
-
-    turn: int
-    stretches: list[Stretch]
-    call: ToolCall | None = None
-    text: str = ""
-    note: str = ""
-    is_open: bool = False
-    bars: list[Bar] = field(default_factory=list)
-    begins: str = ""
-
-    @property
-    def took(self) -> str:
-        """The whole line's time in words; a call that was refused at once took none."""
-        return took(sum(each.milliseconds for each in self.stretches)) if self.stretches else ""
-
-    @property
-    def outcome(self) -> tuple[str, str, str]:
-        """In words, as a tone, and as an icon."""
-        if self.call is not None:
-            return status_words(self.call), tone(self.call.status), tone_icon(self.call.status)
-        return ("Answering", "busy", "busy") if self.is_open else ("Answered", "good", "check")
-
-    @property
-    def words(self) -> str:
-        """The line's picture for who does not see it."""
-        parts = [f"{WORDS[each.kind]} for {took(each.milliseconds)}" for each in self.stretches]
-        return f"from {self.begins} on: {', then '.join(parts)}" if parts else f"at {self.begins}"
+# More runs below one are not drawn either.
+MOST_RUNS = 40
 
 
 @dataclass(slots=True)
@@ -114,26 +57,28 @@ class Timeline:
 
     @property
     def turns(self) -> list[tuple[int, list[Line]]]:
-        """The lines of each turn."""
+        """The lines of each turn, those of the runs below it included."""
         return [
-            (number, [line for line in self.lines if line.turn == number])
-            for number in sorted({line.turn for line in self.lines})
+            (number, [line for line in self.lines if line.group == number])
+            for number in sorted({line.group for line in self.lines})
         ]
 
     @property
     def took(self) -> str:
         """From the beginning to the end, or to now."""
-        return took(_milliseconds(self.begin, self.end))
+        return took(milliseconds(self.begin, self.end))
 
     def spent(self, kind: str) -> str:
-        """How long anything of a kind went on; what happened side by side counts once. Empty when nothing did."""
-        stretches = [each for line in self.lines for each in line.stretches if each.kind == kind]
-        return took(sum(_milliseconds(start, stop) for start, stop in _merged(stretches))) if stretches else ""
+        """How long anything of a kind went on in the run itself; what happened side by side counts once. Empty when
+        nothing did."""
+        stretches = [each for line in self.lines if not line.depth for each in line.stretches if each.kind == kind]
+        return took(sum(milliseconds(start, stop) for start, stop in _merged(stretches))) if stretches else ""
 
     @property
     def spending(self) -> list[tuple[str, str, str]]:
         """Kind, name and time of all that took any."""
         names = {"model": "The model", "ran": "Tools", "queue": "Queue", "turn": "Waiting to go on", "held": "Humans"}
+        names |= {"asked": "Questions", "child": "Runs that it began"}
         return [(kind, name, spent) for kind, name in names.items() if (spent := self.spent(kind))]
 
     @property
@@ -147,126 +92,138 @@ class Timeline:
         assert self.run is not None
         running = self.run.resumed_at
         until = self.run.finished_at or datetime.now(UTC)
-        return took(self.run.spent_ms + (_milliseconds(running, until) if running else 0))
+        return took(self.run.spent_ms + (milliseconds(running, until) if running else 0))
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is known of the runs of a picture; `turns` are nobody's but their user's."""
+
+    calls: dict[uuid.UUID, list[ToolCall]] = field(default_factory=dict)
+    turns: dict[uuid.UUID, list[Turn]] = field(default_factory=dict)
+    # By the call that each of them was begun by.
+    children: dict[uuid.UUID, Run] = field(default_factory=dict)
+    decided: dict[uuid.UUID, datetime | None] = field(default_factory=dict)
+    asked: dict[uuid.UUID, list[Round]] = field(default_factory=dict)
 
 
 def read(principal: Principal, run_id: uuid.UUID) -> Timeline | None:
-    """The timeline of a run that the principal may see: their own, or the tenant's; None when there is none."""
-    runs = Run.objects.filter(tenant_id=principal.tenant_id)
+    """The timeline of a run that the principal may see, with the runs below it: their own, or the tenant's; None when
+    there is none."""
+    runs = Run.objects.filter(tenant_id=principal.tenant_id).defer("request_hash", "idempotency_key")
     if not principal.sees_whole_history:
         runs = runs.filter(user_id=principal.user_id)
-    run = runs.defer("request_hash", "idempotency_key").filter(id=run_id).first()
-    found = history.visible(principal, ToolCall.objects.only(*_COLUMNS)).filter(run_id=run_id)
+    run = runs.filter(id=run_id).first()
+    found = history.visible(principal, ToolCall.objects.only(*_COLUMNS))
     if run is not None:
         # An id grows with time, so these bounds leave all other months unread.
         until = run.finished_at or datetime.now(UTC)
         low, high = (identifiers.first_id_at(each) for each in (run.created_at - _SLACK, until + _SLACK))
         found = found.filter(id__gte=low, id__lt=high)
-    calls = list(found.order_by("turn", "position")[: MOST_CALLS + 1])
+    calls = list(found.filter(run_id=run_id).order_by("turn", "position")[: MOST_CALLS + 1])
     if run is None and not calls:
         return None
     user_id = run.user_id if run is not None else calls[0].user_id
-    own = user_id == principal.user_id
-    turns = list(Turn.objects.filter(run_id=run_id).order_by("number")) if own and run is not None else []
-    held = {call.approval_id for call in calls if call.approval_id}
-    decided: dict[uuid.UUID, datetime | None] = {}
-    if held:
-        decided = dict(ApprovalRequest.objects.filter(id__in=held).values_list("id", "decided_at"))
-    return _drawn(run_id, user_id, own, run, turns, calls, decided)
+    own = user_id == principal.user_id and run is not None
+    stored = _Rows(
+        {run_id: calls}, {run_id: list(Turn.objects.filter(run_id=run_id).order_by("number"))} if own else {}
+    )
+    if run is not None and any(call.waits_on_run for call in calls):
+        calls = [*calls, *_below(stored, run, runs, found, own)]
+    if held := {call.approval_id for call in calls if call.approval_id}:
+        stored.decided = dict(ApprovalRequest.objects.filter(id__in=held).values_list("id", "decided_at"))
+    rounds = Question.objects.filter(call_id__in=[call.id for call in calls], position=0).order_by("round")
+    for call_id, begun, ready, used in rounds.values_list("call_id", "created_at", "ready_at", "used_at"):
+        stored.asked.setdefault(call_id, []).append(Round(begun, ready, used))
+    return _drawn(run_id, user_id, user_id == principal.user_id, run, stored)
+
+
+def _below(stored: _Rows, run: Run, runs: QuerySet[Run], found: QuerySet[ToolCall], own: bool) -> list[ToolCall]:
+    """Put the runs below a run into what is known; their calls."""
+    below = list(
+        runs.filter(root_run_id=run.root_run_id or run.id).exclude(id=run.id).order_by("created_at")[:MOST_RUNS]
+    )
+    stored.children = {each.parent_call_id: each for each in below if each.parent_call_id is not None}
+    ids = [each.id for each in below]
+    calls = list(found.filter(run_id__in=ids).order_by("run_id", "turn", "position")[:MOST_CALLS])
+    for call in calls:
+        assert call.run_id is not None, "it was looked for by its run"
+        stored.calls.setdefault(call.run_id, []).append(call)
+    for turn in Turn.objects.filter(run_id__in=ids).order_by("run_id", "number") if own else ():
+        stored.turns.setdefault(turn.run_id, []).append(turn)
+    return calls
 
 
 _SLACK = timedelta(minutes=1)
 _COLUMNS = (
     *("id", "user_id", "tenant_id", "turn", "position", "tool_name", "status", "error_code", "display", "approval_id"),
-    *("created_at", "queued_at", "started_at", "finished_at"),
+    *("created_at", "queued_at", "started_at", "finished_at", "waits_on_run", "run_id"),
 )
 
 
-def _drawn(
-    run_id: uuid.UUID,
-    user_id: uuid.UUID,
-    own: bool,
-    run: Run | None,
-    turns: list[Turn],
-    calls: list[ToolCall],
-    decided: dict[uuid.UUID, datetime | None],
-) -> Timeline:
+def _drawn(run_id: uuid.UUID, user_id: uuid.UUID, own: bool, run: Run | None, stored: _Rows) -> Timeline:
     now = datetime.now(UTC)
+    calls = stored.calls[run_id]
     shown = calls[:MOST_CALLS]
     is_live = run is not None and run.status in Run.OPEN
-    lines = [_of_call(call, decided.get(call.approval_id) if call.approval_id else None, now) for call in shown]
     begin = run.created_at if run is not None else min(call.created_at for call in shown)
     ends = [run.finished_at] if run is not None else []
     end = now if is_live else max(each for each in [begin, *ends, *(call.finished_at for call in shown)] if each)
-    answers = _answers(turns) if turns else _between(run, lines, begin, end)
-    if run is not None and run.status == Run.Status.IN_PROGRESS and all(call.status in FINAL for call in shown):
-        since = max(
-            [begin, run.resumed_at or begin, *(each.stop for line in [*answers, *lines] for each in line.stretches)]
-        )
-        answers.append(Line(run.turns + 1, [Stretch("model", min(since, now), now)], is_open=True))
-    # The model's answer comes before the calls in it.
-    lines = sorted([*answers, *lines], key=_order)
+    lines = _lines(run, run_id, stored, begin, end, now)
     begin = min([begin, *(each.start for line in lines for each in line.stretches)])
     drawn = Timeline(run_id, user_id, own, run, lines, len(shown), len(calls) > len(shown), begin, end, is_live)
     _draw(drawn)
     return drawn
 
 
+def _lines(
+    run: Run | None, run_id: uuid.UUID, stored: _Rows, begin: datetime, end: datetime, now: datetime
+) -> list[Line]:
+    """The lines of a run, those of a run that a call began behind the call's."""
+    shown = stored.calls.get(run_id, [])[:MOST_CALLS]
+    lines = [
+        of_call(
+            call, stored.decided.get(call.approval_id) if call.approval_id else None, stored.asked.get(call.id, ()), now
+        )
+        for call in shown
+    ]
+    turns = stored.turns.get(run_id)
+    said = answers(turns) if turns else between(run, lines, begin, end)
+    if run is not None and run.status == Run.Status.IN_PROGRESS and all(call.status in FINAL for call in shown):
+        since = max(
+            [begin, run.resumed_at or begin, *(each.stop for line in [*said, *lines] for each in line.stretches)]
+        )
+        said.append(Line(run.turns + 1, [Stretch("model", min(since, now), now)], is_open=True))
+    found: list[Line] = []
+    # The model's answer comes before the calls in it.
+    for line in sorted([*said, *lines], key=_order):
+        line.group = line.turn
+        found.append(line)
+        began = stored.children.get(line.call.id) if line.call is not None else None
+        if began is None:
+            continue
+        line.began = began
+        for below in _lines(began, began.id, stored, began.created_at, began.finished_at or now, now):
+            below.depth, below.group = below.depth + 1, line.turn
+            found.append(below)
+    return found
+
+
 def _order(line: Line) -> tuple[int, int]:
     return line.turn, -1 if line.call is None else line.call.position
 
 
-def _of_call(call: ToolCall, decided: datetime | None, now: datetime) -> Line:
-    """A call's time, in stretches that follow each other."""
-    end = call.finished_at or now
-    marks = [("held" if call.approval_id else "turn", call.created_at)]
-    if call.approval_id and decided and call.queued_at:
-        marks.append(("turn", decided))
-    if call.queued_at and not (call.started_at and call.queued_at > call.started_at):
-        marks.append(("queue", call.queued_at))
-    if call.started_at:
-        marks.append(("ran", call.started_at))
-    stops = [*(moment for _, moment in marks[1:]), end]
-    stretches = [Stretch(kind, start, stop) for (kind, start), stop in zip(marks, stops, strict=True) if stop > start]
-    # The clocks of the processes that wrote them differ by little.
-    kept = [each for each in stretches if each.milliseconds or each.kind == "ran"]
-    assert call.turn is not None, "a run's call has a turn"
-    return Line(call.turn, kept, call, is_open=call.status not in FINAL)
-
-
-def _answers(turns: Iterable[Turn]) -> list[Line]:
-    return [
-        Line(
-            turn.number,
-            [Stretch("model", turn.created_at - timedelta(milliseconds=turn.latency_ms), turn.created_at)],
-            text=turn.text[:TEXT_CHARACTERS] + ("…" if len(turn.text) > TEXT_CHARACTERS else ""),
-            note=f"{turn.input_tokens:,} + {turn.output_tokens:,} tokens",
-        )
-        for turn in turns
-    ]
-
-
-def _between(run: Run | None, lines: list[Line], begin: datetime, end: datetime) -> list[Line]:
-    """The model's time as far as calls show it: from the end of one turn's calls to the next one's."""
-    found, since = [], begin
-    for number in sorted({line.turn for line in lines}):
-        calls = [line.call for line in lines if line.turn == number and line.call is not None]
-        asked = min(call.created_at for call in calls)
-        found.append(Line(number, [Stretch("model", min(since, asked), asked)]))
-        since = max([asked, *(call.finished_at for call in calls if call.finished_at)])
-    if run is not None and run.turns > len(found) and run.finished_at:
-        found.append(Line(run.turns, [Stretch("model", min(since, end), end)]))
-    return found
-
-
 def _draw(drawn: Timeline) -> None:
     work: list[Moments] = [
-        (each.start, each.stop) for line in drawn.lines for each in line.stretches if each.kind != "held"
+        (each.start, each.stop)
+        for line in drawn.lines
+        for each in line.stretches
+        if each.kind not in ("held", "asked", "child")
     ]
     scale = Timescale(drawn.begin, drawn.end, work)
     for line in drawn.lines:
         began = line.stretches[0].start if line.stretches else line.call.created_at if line.call else drawn.begin
-        line.begins = took(_milliseconds(drawn.begin, began))
+        line.begins = took(milliseconds(drawn.begin, began))
         for each in line.stretches:
             left, right = scale.place(each.start), scale.place(each.stop)
             width = max(right - left, 0.004)
@@ -282,10 +239,6 @@ def _draw(drawn: Timeline) -> None:
 
 def _percent(place: float) -> str:
     return f"{100 * place:.2f}%"
-
-
-def _milliseconds(start: datetime, stop: datetime) -> int:
-    return max(0, round((stop - start).total_seconds() * 1000))
 
 
 def _merged(stretches: list[Stretch]) -> list[Moments]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from notifications.events import Words
+from notifications.media import File
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Message:
     """One event for one target; the same at each attempt.
 
     `payload` is for programs, `words` for people. `destination` is the target's, or a member's e-mail address where the
-    target stands for members. `secret` is decrypted.
+    target stands for members. `secret` is decrypted. `files` go along where the channel carries files.
     """
 
     id: uuid.UUID
@@ -24,6 +25,7 @@ class Message:
     words: Words
     destination: str
     secret: str
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,10 @@ _CONTROL = re.compile("[\x00\ud800-\udfff]")
 _OF_THE_SERVICE = frozenset({401, 403, 407, 408, 425, 429})
 
 
-def output(name: str, answer: Answer, headers: Mapping[str, str]) -> Any:
+def output(name: str, answer: Answer, headers: Mapping[str, str], success: str = "") -> Any:
     """The JSON value or the text that came back; `headers` hold the credential that it was asked with.
+
+    Where `success` names a field, only an answer in which it is true is a success.
 
     Raises ToolExecutionError and ToolCallRejected, without the credential in their words.
     """
@@ -31,28 +33,41 @@ def output(name: str, answer: Answer, headers: Mapping[str, str]) -> Any:
         raise ToolExecutionError(f"{name} answered in a packed form that was not asked for, which is not unpacked.")
     text = hidden(answer.body.decode("utf-8", "replace"), headers)
     if not 200 <= answer.status < 300:
-        raise _refusal(name, answer.status, text)
+        raise refusal(name, answer.status, text)
+    if success and not _says(success, answer, text):
+        said = storable(" ".join(text.split())[:_QUOTED])
+        raise ToolCallRejected(f"{name} rejected the call: its answer does not say {success}. It said: {said}")
     if len(answer.body) > MAX_BYTES:
         # No more JSON: the recorder keeps the beginning, and says that it is cut.
-        return _storable(text)
+        return storable(text)
     if not text.strip():
         return {"status": answer.status}
     try:
-        value = _DECODER.decode(text)
+        value = DECODER.decode(text)
     except (ValueError, RecursionError):
-        return _storable(text)
-    if _depth(value) > MAX_DEPTH:
-        return _storable(text)
-    return _cleaned(value, headers)
+        return storable(text)
+    if depth(value) > MAX_DEPTH:
+        return storable(text)
+    return cleaned(value, headers)
 
 
-def _refusal(name: str, status: int, text: str) -> ToolError:
-    said = _storable(" ".join(text.split())[:_QUOTED])
+def _says(success: str, answer: Answer, text: str) -> bool:
+    """Whether a whole answer is an object in which the field is true."""
+    try:
+        value = DECODER.decode(text) if len(answer.body) <= MAX_BYTES else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get(success) is True
+
+
+def refusal(name: str, status: int, text: str, missing: str = "") -> ToolError:
+    """Why a call failed that was answered with such a status; `missing` are scopes that the credential lacks."""
+    said = storable(" ".join(text.split())[:_QUOTED])
     words = f" It said: {said}" if said else ""
     if status in (401, 403, 407):
         return ToolExecutionError(
             f"{name} refused the service's credential, or what that may do (HTTP {status}); an owner can change it."
-            f"{words}"
+            f"{lacking(missing)}{words}"
         )
     if 300 <= status < 400:
         return ToolExecutionError(f"{name} answered with a redirect (HTTP {status}), which is not followed.")
@@ -63,7 +78,12 @@ def _refusal(name: str, status: int, text: str) -> ToolError:
     return ToolExecutionError(f"{name} failed (HTTP {status}).{words}")
 
 
-def _storable(text: str) -> str:
+def lacking(missing: str) -> str:
+    """A sentence about the scopes that a credential lacks; "" for none."""
+    return f" It needs the scope {missing}, which an owner adds to the scopes of its credential." if missing else ""
+
+
+def storable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
@@ -82,10 +102,10 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, strict=False)
+DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_constant, strict=False)
 
 
-def _depth(value: Any) -> int:
+def depth(value: Any) -> int:
     deepest, waiting = 0, [(value, 1)]
     while waiting:
         each, level = waiting.pop()
@@ -97,12 +117,12 @@ def _depth(value: Any) -> int:
     return deepest
 
 
-def _cleaned(value: Any, headers: Mapping[str, str]) -> Any:
+def cleaned(value: Any, headers: Mapping[str, str]) -> Any:
     """The value with every text storable and, unescaped by now, once more without the credential."""
     if isinstance(value, str):
-        return hidden(_storable(value), headers)
+        return hidden(storable(value), headers)
     if isinstance(value, list):
-        return [_cleaned(each, headers) for each in value]
+        return [cleaned(each, headers) for each in value]
     if isinstance(value, dict):
-        return {hidden(_storable(name), headers): _cleaned(each, headers) for name, each in value.items()}
+        return {hidden(storable(name), headers): cleaned(each, headers) for name, each in value.items()}
     return value

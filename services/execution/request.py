@@ -31,7 +31,7 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
     Raises ToolValidationError for an argument that cannot be where it belongs.
     """
     given = {**arguments, **identity}
-    path, query, headers, body = {}, [], {"Accept": "application/json"}, {}
+    path, query, headers, body = {}, [], {"Accept": "application/json"} | http.headers, {}
     for name, value in given.items():
         where, called = http.place(name)
         if where == "path":
@@ -39,7 +39,7 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
         elif value is None and where != "body":
             continue
         elif where == "query":
-            query += [(called, _text(each)) for each in (value if isinstance(value, list) else [value])]
+            query += [(called, text_of(each)) for each in (value if isinstance(value, list) else [value])]
         elif where == "header":
             headers[called] = _header(name, called, value)
         else:
@@ -47,7 +47,7 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
     url = base.rstrip("/") + _path(http.path, path)
     if query:
         url += "?" + urlencode(query, quote_via=quote, safe="")
-    return Request(http.method, url, headers, _body(http.body, body, headers))
+    return Request(http.method, url, headers, encoded(http.body, body, headers))
 
 
 def _path(template: str, values: Mapping[str, str]) -> str:
@@ -67,31 +67,33 @@ def _segment(name: str, value: Any) -> str:
     """A value as a part of one segment: what would end the segment is encoded, and what climbs out of it refused."""
     if isinstance(value, dict | list) or value is None:
         raise ToolValidationError(f"{name} is a part of the address, and must be a text or a number.", name)
-    text = _text(value)
+    text = text_of(value)
     if not text or "\x00" in text or _DOTS.search(text):
         raise ToolValidationError(f"{name} is a part of the address, and may not be empty, or hold NUL, . or ..", name)
     return quote(text, safe="")
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A value in a query, a path, a header or a form."""
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _header(name: str, called: str, value: Any) -> str:
-    text = _text(value)
+    text = text_of(value)
     if called.lower() in REFUSED_HEADERS or not _HEADER_VALUE.fullmatch(text):
         raise ToolValidationError(f"{name} is a header, and must be printable ASCII of up to 2,000 characters.", name)
     return text
 
 
-def _body(kind: str, values: dict[str, Any], headers: dict[str, str]) -> bytes | None:
+def encoded(kind: str, values: dict[str, Any], headers: dict[str, str]) -> bytes | None:
+    """The body as it is sent; its type is added to the headers."""
     if kind == "json":
         headers["Content-Type"] = "application/json"
         # An OpenAPI body that is no object is one argument, called "".
         return json.dumps(values.get("", values), ensure_ascii=False, separators=(",", ":")).encode()
     if kind == "form":
         headers["Content-Type"] = "application/x-www-form-urlencoded"
-        return urlencode([(name, _text(value)) for name, value in values.items() if value is not None]).encode()
+        return urlencode([(name, text_of(value)) for name, value in values.items() if value is not None]).encode()
     return None

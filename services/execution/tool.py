@@ -1,30 +1,35 @@
 """A tool of a service as a `Tool`: what gates and models go by, and for a worker how it is called."""
 
 import time
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from yarl import URL
 
-from services.credentials import Credential
-from services.execution import answers, request
+from services.credentials import NONE, Credential, CredentialError, RefusedThere, resolver
+from services.execution import answers, elsewhere, request
 from services.offers.placing import Http
-from tenants.people.encryption import Undecipherable
 from tenants.scope.transactions import TenantScope
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolContext, ToolResult
-from tools.network import egress
+from tools.labels import Label, feeds_of
+from tools.network import clients, egress
 from tools.schemas import schema
 
 CONNECT_SECONDS = 10.0
 _SHOWN = 200
+# In SQL over `services s`: which service it is, and where, as sources of what was read say it.
+PLACE = "left(encode(sha256(convert_to(s.id || ' ' || s.url, 'UTF8')), 'hex'), 12)"
 # Of the call's time: the rest is for saying what became of it, before the call itself is ended.
-_SHARE = 0.95
+SHARE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What gates, models and approvals go by, as the tenant's rows say; `binding` is as in `Tool`."""
+    """What gates, models and approvals go by, as the tenant's rows say; `binding` is as in `Tool`. `place` is PLACE
+    where each call goes to the service itself, else ""."""
 
     name: str
     description: str
@@ -34,15 +39,29 @@ class Declared:
     parallel_safe: bool
     timeout: float
     binding: str
+    reads_private: bool = True
+    reads_untrusted: bool = True
+    leaves_tenant: bool = True
+    place: str = ""
+
+    @property
+    def labels(self) -> frozenset[Label]:
+        """Those that its owners say it has."""
+        return frozenset(label for label in Label if getattr(self, label.value))
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a call of the tool goes, and as whom."""
+    """Where a call of the tool goes, and as whom; `service` is the service's id."""
 
+    service: str
     url: str
     http: dict[str, Any]
     credential: Credential = field(repr=False)
+
+    def key(self, tenant_id: uuid.UUID, credential: Mapping[str, str]) -> clients.Key:
+        """Whose connections, and sessions, a call uses."""
+        return tenant_id, f"{self.service} {self.url}", clients.digest(credential)
 
 
 class ServiceTool(Tool):
@@ -59,12 +78,24 @@ class ServiceTool(Tool):
             idempotent=declared.idempotent,
             parallel_safe=declared.parallel_safe,
             timeout=declared.timeout,
+            labels=declared.labels,
         )
+
+    def check(self, params: dict[str, Any]) -> None:
+        """Raise ToolValidationError when it has got another schema since the call passed the gates."""
+        violation = schema.check(self.parameters, params)
+        if violation is not None:
+            raise ToolValidationError(f"{self.name} has changed meanwhile: {violation.message}", violation.field)
 
     @property
     def binding(self) -> str:
         """The definition that was accepted and the address it is called at."""
         return self.declared.binding
+
+    @property
+    def own_feeds(self) -> str:
+        """Those of its service as it is now."""
+        return feeds_of(self.name.partition(".")[0], self.declared.place) if self.declared.place else ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ServiceTool) and self.declared == other.declared
@@ -94,34 +125,45 @@ class HttpTool(ServiceTool):
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         """Output: the answer's JSON or text. No redirect is followed, and no credential is in an error's words."""
-        # It may have got another schema since the call passed the gates.
-        violation = schema.check(self.parameters, params)
-        if violation is not None:
-            raise ToolValidationError(f"{self.name} has changed meanwhile: {violation.message}", violation.field)
-        http = self._endpoint.http
-        place = Http(http["method"], http["path"], http["body"], http["places"])
-        made = request.build(self._endpoint.url, place, params, identity_of(ctx, http["identity"]))
+        self.check(params)
+        http = Http.stored(self._endpoint.http)
+        if http.hosts:
+            made = elsewhere.build(http, params)
+        else:
+            identity = identity_of(ctx, self._endpoint.http["identity"])
+            made = request.build(self._endpoint.url, http, params, identity)
+        # It was given for the service's own host.
+        ours = not http.hosts or elsewhere.same_origin(made.url, self._endpoint.url)
+        scope, credential = TenantScope(ctx.tenant_id, ctx.user_id), self._endpoint.credential if ours else NONE
         try:
-            credential = self._endpoint.credential.headers()
-        except Undecipherable:
-            raise ToolExecutionError(
-                f"The credential of {self.name} cannot be read any more; an owner has to set it again."
-            ) from None
+            headers = await resolver.headers(scope, credential)
+            answer = await self._sent(made, headers, ctx)
+            if answer.status == 401 and (newer := await resolver.refreshed(scope, credential, headers)) is not None:
+                # What was refused has had no effect. The answer may repeat either credential.
+                answer = await self._sent(made, newer, ctx)
+                headers = newer | {f"{name}, refused": value for name, value in headers.items()}
+            if credential.personal and answer.status in RefusedThere.STATUSES:
+                raise RefusedThere(credential.slug, answer.status)
+        except CredentialError as failed:
+            raise failed.as_tool_error() from None
+        found = answers.output(self.name, answer, headers, http.success)
+        return ToolResult(found, _shown(self.name, answer, found))
+
+    async def _sent(self, made: request.Request, headers: dict[str, str], ctx: ToolContext) -> egress.Answer:
         began = time.monotonic()
         try:
-            answer = await egress.request(
-                made.method,
-                URL(made.url, encoded=True),
-                data=made.data,
-                headers=made.headers | credential,
-                connect_seconds=min(CONNECT_SECONDS, ctx.seconds),
-                seconds=ctx.seconds * _SHARE,
-                most=answers.MAX_BYTES + 1,
-            )
+            async with clients.client_of(self._endpoint.key(ctx.tenant_id, headers)) as client:
+                return await client.request(
+                    made.method,
+                    URL(made.url, encoded=True),
+                    data=made.data,
+                    headers=made.headers | headers,
+                    connect_seconds=min(CONNECT_SECONDS, ctx.seconds),
+                    seconds=ctx.seconds * SHARE,
+                    most=answers.MAX_BYTES + 1,
+                )
         except egress.EgressFailed as failed:
             raise self._unanswered(failed, time.monotonic() - began) from None
-        found = answers.output(self.name, answer, credential)
-        return ToolResult(found, _shown(self.name, answer, found))
 
     def _unanswered(self, failed: egress.EgressFailed, elapsed: float) -> ToolError:
         if isinstance(failed, egress.EgressRefused):

@@ -266,10 +266,10 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("tenant", "alias"), name="service_tools_alias"),
         ),
         rls.operation(
-            rls.wall("services"),
-            rls.wall("service_tools"),
+            rls.isolate("services"),
+            rls.isolate("service_tools"),
             rls.target("services"),
-            rls.tie("service_tools", "service_id", "services"),
+            rls.tenant_key("service_tools", "service_id", "services"),
             *(rls.grant(table, app=_ALL, operator=_ALL) for table in RIGHTS),
             *map(rls.changes_rights, RIGHTS),
         ),

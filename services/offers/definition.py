@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,10 +107,13 @@ def check_schema(schema: Any, at: str) -> dict[str, Any]:
     return schema
 
 
-def shown_schema(schema: dict[str, Any], at: str, *, without: frozenset[str], in_path: set[str]) -> dict[str, Any]:
+def shown_schema(
+    schema: dict[str, Any], at: str, *, without: frozenset[str], in_path: set[str], hosts: Sequence[str] = ()
+) -> dict[str, Any]:
     """The schema as a model is shown it: references inlined, closed, and without the properties `without`.
 
-    Those `in_path` are held to what can be a part of an address, so that nobody approves a call that cannot run.
+    Those `in_path` are held to what can be a part of an address, and `host` to `hosts`, where there are any, so that
+    nobody approves a call that cannot run.
     Raises InvalidService for a schema that arguments cannot be checked against.
     """
     shown = references.inlined(schema, at, MAX_DEPTH, MAX_SCHEMA_BYTES)
@@ -125,6 +129,10 @@ def shown_schema(schema: dict[str, Any], at: str, *, without: frozenset[str], in
     shown["properties"] = {name: each for name, each in properties.items() if name not in without}
     for name in in_path & set(shown["properties"]):
         shown["properties"][name] = _segment(shown["properties"][name])
+    if hosts:
+        described = shown["properties"]["host"] if isinstance(shown["properties"].get("host"), dict) else {}
+        shown["properties"]["host"] = described | {"type": "string", "enum": list(hosts)}
+        shown["required"] = sorted({*_texts(shown.get("required")), "host"})
     required = shown.get("required")
     if isinstance(required, list):
         shown["required"] = [name for name in required if name not in without]
@@ -133,6 +141,10 @@ def shown_schema(schema: dict[str, Any], at: str, *, without: frozenset[str], in
     except InvalidToolDeclaration as error:
         raise InvalidService(f"{at} cannot be used: {error}.", at) from None
     return shown
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _segment(schema: Any) -> dict[str, Any]:

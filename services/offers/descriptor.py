@@ -26,6 +26,8 @@ class Offer:
     skill: str = ""
     endpoints: list[dict[str, Any]] = field(default_factory=list)
     skill_problem: str = ""
+    # What an MCP server offers beside tools; see `services.offers.mcp`.
+    mcp: dict[str, Any] = field(default_factory=dict)
 
 
 def read(slug: str, given: Any, at: str = "descriptor") -> Offer:
@@ -84,7 +86,7 @@ def _tool(slug: str, given: Any, at: str, effort: Effort) -> Definition:
         name=name,
         given={field: given[field] for field in definition.FIELDS if given.get(field) is not None},
         parameters=definition.shown_schema(
-            schema, f"{at}.inputSchema", without=placing.IDENTITY, in_path=set(http.in_path)
+            schema, f"{at}.inputSchema", without=placing.IDENTITY, in_path=set(http.in_path), hosts=http.hosts
         ),
         http=http.as_json() | {"identity": placing.identity(http, schema)},
     )
@@ -101,13 +103,17 @@ def _feeds(given: list[Any], at: str) -> list[dict[str, Any]]:
         for placeholder in placing.PLACEHOLDER.findall(each["path"]):
             if placeholder not in placing.IDENTITY:
                 raise InvalidService(f"{here}.path names {placeholder:.80}; a feed has no arguments.", f"{here}.path")
-        ttl = each.get("ttl", 60)
-        if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not LEAST_TTL <= ttl <= MOST_TTL:
-            raise InvalidService(f"{here}.ttl must be from {LEAST_TTL} to {MOST_TTL:,} seconds.", f"{here}.ttl")
-        found.append({"name": name, "path": each["path"], "ttl": ttl})
+        found.append({"name": name, "path": each["path"], "ttl": time_to_live(each.get("ttl", 60), here)})
     if len({each["name"] for each in found}) < len(found):
         raise InvalidService(f"{at} has two feeds of the same name.", at)
     return found
+
+
+def time_to_live(ttl: Any, at: str) -> int | float:
+    """The seconds that a feed's answer is good for; raises InvalidService."""
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not LEAST_TTL <= ttl <= MOST_TTL:
+        raise InvalidService(f"{at}.ttl must be from {LEAST_TTL} to {MOST_TTL:,} seconds.", f"{at}.ttl")
+    return ttl
 
 
 def _endpoints(given: list[Any], at: str) -> list[dict[str, Any]]:

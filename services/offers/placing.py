@@ -6,29 +6,44 @@ An argument without a place of its own is in the path when the path names it, el
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from services.errors import InvalidService
+from services.offers.headers import REFUSED_HEADERS
+from tools.network import egress
+from tools.network.egress import EgressRefused
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 BODIES = ("json", "form", "none")
 MAX_PATH = 1024
+MAX_HEADERS = 10
+MAX_HOSTS = 50
+FIELDS = ("method", "path", "body", "query", "headers", "success", "hosts")
 # What comes from who is authenticated, and never from a model: the user's id for both of the first, the tenant's id.
 IDENTITY = frozenset({"claw_id", "toolgate_user", "toolgate_tenant"})
 
 PLACEHOLDER = re.compile(r"\{([^{}/]*)\}")
+_HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
+_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,198}[\x21-\x7e])?")
 _PATH = re.compile(r"(/([A-Za-z0-9._~!$&'()*+,;=:@%-]|\{[A-Za-z_][A-Za-z0-9_.-]*\})*)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """How a tool is called; `places` has the place of each argument that is not where others are."""
+    """How a tool is called; `places` has the place of each argument that is not where others are.
+
+    `headers` are sent with every call. Where `success` names a field, an answer in whose JSON it is not true is a
+    failure. With `hosts` the arguments say which of them is called, and how (`services.execution.elsewhere`).
+    """
 
     method: str
     path: str
     body: str
     places: dict[str, list[str]]
+    headers: dict[str, str] = field(default_factory=dict)
+    success: str = ""
+    hosts: list[str] = field(default_factory=list)
 
     @property
     def in_path(self) -> list[str]:
@@ -37,7 +52,15 @@ class Http:
 
     def as_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return {"method": self.method, "path": self.path, "body": self.body, "places": self.places}
+        more = {"headers": self.headers, "success": self.success, "hosts": self.hosts}
+        stored = {"method": self.method, "path": self.path, "body": self.body, "places": self.places}
+        return stored | {name: value for name, value in more.items() if value}
+
+    @classmethod
+    def stored(cls, row: dict[str, Any]) -> "Http":
+        """Out of what `as_json` made."""
+        more = (row.get("headers", {}), row.get("success", ""), row.get("hosts", []))
+        return cls(row["method"], row["path"], row["body"], row["places"], *more)
 
     def place(self, name: str) -> tuple[str, str]:
         """Where an argument goes (path, query, header or body) and what it is called there."""
@@ -54,8 +77,8 @@ def read(given: Any, at: str, schema: dict[str, Any]) -> Http:
     if not isinstance(given, dict):
         raise InvalidService(f"{at} must be an object with method and path.", at)
     for name in given:
-        if name not in ("method", "path", "body", "query"):
-            raise InvalidService(f"{at}.{name:.80} is not known here; there are method, path, body and query.", at)
+        if name not in FIELDS:
+            raise InvalidService(f"{at}.{name:.80} is not known here; there are {', '.join(FIELDS)}.", at)
     method, path = str(given.get("method", "")).upper(), given.get("path")
     if method not in METHODS:
         raise InvalidService(f"{at}.method must be one of {', '.join(METHODS)}.", f"{at}.method")
@@ -63,12 +86,63 @@ def read(given: Any, at: str, schema: dict[str, Any]) -> Http:
     body = given.get("body", "none" if method in ("GET", "HEAD", "DELETE") else "json")
     if body not in BODIES or (body != "none" and method in ("GET", "HEAD")):
         raise InvalidService(f"{at}.body must be one of {', '.join(BODIES)}, and none of a GET.", f"{at}.body")
-    query = given.get("query", [])
-    if not isinstance(query, list) or not all(isinstance(name, str) for name in query):
-        raise InvalidService(f"{at}.query must be a list of the names of arguments.", f"{at}.query")
-    http = Http(method, str(path), body, {name: ["query", name] for name in query})
+    success = given.get("success", "")
+    if not isinstance(success, str) or len(success) > 64:
+        raise InvalidService(f"{at}.success must be the name of a field of the answer.", f"{at}.success")
+    places = {name: ["query", called] for name, called in _query(given, at).items()}
+    http = Http(method, str(path), body, places, _headers(given, at), success, _hosts(given, at))
     check_placeholders(http, at, schema)
+    if http.hosts and "host" not in schema.get("properties", {}):
+        raise InvalidService(f"{at}.hosts needs an argument host, which chooses among them.", f"{at}.hosts")
     return http
+
+
+def _query(given: dict[str, Any], at: str) -> dict[str, str]:
+    """The arguments that go into the query, with what each is called there; raises InvalidService."""
+    query = given.get("query", [])
+    named = list(query.items()) if isinstance(query, dict) else [(each, each) for each in _listed(query)]
+    if not isinstance(query, dict | list) or not all(isinstance(each, str) for pair in named for each in pair):
+        raise InvalidService(f"{at}.query must be a list of the names of arguments.", f"{at}.query")
+    return dict(named)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _headers(given: dict[str, Any], at: str) -> dict[str, str]:
+    """Headers that are the same for every call; raises InvalidService."""
+    headers = given.get("headers", {})
+    if not isinstance(headers, dict) or len(headers) > MAX_HEADERS:
+        raise InvalidService(f"{at}.headers must be an object of up to {MAX_HEADERS}.", f"{at}.headers")
+    for name, value in headers.items():
+        known = _HEADER.fullmatch(name) and name.lower() not in REFUSED_HEADERS
+        if not known or not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise InvalidService(f"{at}.headers.{name:.80} is no header that a call can be sent with.", f"{at}.headers")
+    return headers
+
+
+def _hosts(given: dict[str, Any], at: str) -> list[str]:
+    """The hosts that the argument `host` chooses from, each a name (https), or an origin; raises InvalidService."""
+    hosts = given.get("hosts", [])
+    if not isinstance(hosts, list) or len(hosts) > MAX_HOSTS or len(set(map(str, hosts))) < len(hosts):
+        raise InvalidService(f"{at}.hosts must be a list of up to {MAX_HOSTS}, each of them once.", f"{at}.hosts")
+    for each in hosts:
+        try:
+            origin = egress.check(origin_of(each) if isinstance(each, str) else "")
+        except EgressRefused as refused:
+            raise InvalidService(f"{at}.hosts: {each!s:.100}: {refused}", f"{at}.hosts") from None
+        if str(origin.origin()) != origin_of(each):
+            words = (
+                f"{at}.hosts: {each:.100} must be a host in lower case, such as hooks.example.com, and nothing more."
+            )
+            raise InvalidService(words, f"{at}.hosts")
+    return hosts
+
+
+def origin_of(host: str) -> str:
+    """The origin that a host of `hosts` stands for."""
+    return host if "://" in host else f"https://{host}"
 
 
 def check_path(path: Any, at: str) -> None:

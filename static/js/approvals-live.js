@@ -1,6 +1,7 @@
 // Says when the queue may have changed: over a WebSocket, and while that is away by asking every ten seconds.
 
-const PAUSES = [500, 1000, 2000, 5000, 10_000, 30_000];
+import { listen } from "./socket.js";
+
 const POLL = 10_000;
 const FORBIDDEN = 4403;
 // News often come several at once.
@@ -9,7 +10,6 @@ const TOGETHER = 200;
 /** Calls `refresh` whenever something may have changed, one at a time; `onState` gets "live" or "away".
  * Returns what calls it for another reason. */
 export function watch({ refresh, onState }) {
-  let failures = 0;
   let polling = 0;
   let running = false;
   let again = false;
@@ -27,29 +27,24 @@ export function watch({ refresh, onState }) {
     running = false;
   }
 
-  function connect() {
-    const socket = new WebSocket(`${location.protocol.replace("http", "ws")}//${location.host}/ws/approvals/`);
-    socket.addEventListener("message", ({ data }) => {
-      const { type } = JSON.parse(data);
+  const good = listen("/ws/approvals/", {
+    onMessage({ type }) {
       if (type === "ready") {
-        failures = 0;
+        good();
         clearInterval(polling);
         polling = 0;
         onState("live");
       }
       if (type === "ready" || type === "approval") changed();
-    });
-    socket.addEventListener("close", ({ code }) => {
+    },
+    onClose(code) {
       onState("away");
       // Shown out: the page itself says why.
       if (code === FORBIDDEN) changed();
       polling ||= setInterval(changed, POLL);
-      setTimeout(connect, PAUSES[Math.min(failures, PAUSES.length - 1)]);
-      failures += 1;
-    });
-  }
+    },
+  });
 
   document.addEventListener("visibilitychange", () => document.hidden || changed());
-  connect();
   return changed;
 }

@@ -1,11 +1,15 @@
 // A tool call as a card: its tool, its status, and when unfolded everything that the page knows about it.
 
 import { tick } from "./approvals-times.js";
+import { watchChild } from "./child.js";
 import { element, icon, notice } from "./dom.js";
 import { visible } from "./text.js";
 
 const TONES = { success: ["good", "check"], error: ["bad", "cross"], awaiting_approval: ["wait", "wait"] };
 const LONGEST = 20_000;
+// Tools whose calls begin a run, and answer with it.
+const RUNNERS = new Set(["subagent", "send_to_session"]);
+const BELOW = { requires_action: ["wait", "wait", "Waits for a human"], in_progress: ["busy", "busy", "Works"] };
 
 export class CallCard {
   #call = {};
@@ -16,6 +20,10 @@ export class CallCard {
   #state = element("span", { "class": "state" });
   #inside = element("div", { "class": "inside" });
   #onWithdraw;
+  #forms = null;
+  // The run that the running call has begun, and what ends looking at it.
+  #child = null;
+  #unwatch = null;
 
   /** `onWithdraw` is called with the id of the approval that the call waits for. */
   constructor(words, onWithdraw) {
@@ -36,7 +44,8 @@ export class CallCard {
   /** Show the call's current state; `call` is the contract's object, with `expires_at` while it waits for a human. */
   update(call) {
     const waited = this.waits;
-    this.#call = { ...this.#call, ...call };
+    // What was asked is answered, unless it is said again.
+    this.#call = { ...this.#call, questions: null, ...call };
     // What is asked for in one's name is shown without being asked; afterwards it folds again.
     if (this.waits !== waited) {
       if (waited && this.#inside.contains(document.activeElement)) this.element.firstElementChild.focus();
@@ -50,10 +59,21 @@ export class CallCard {
     this.#name.textContent = visible(String(tool)).slice(0, 80);
     this.#display.textContent = visible(display || error?.message || summary(this.#call.input)).slice(0, 300);
     const words = (error && this.#words.errors[error.code]?.title) || this.#words.status[status] || status;
-    const pill = element("span", { "class": "pill", "data-tone": tone }, icon(symbol), words);
+    this.#watch();
+    const [below, sign, doing] = (this.#unwatch && BELOW[this.#child?.status]) || [tone, symbol, words];
+    const pill = this.#asks
+      ? element("span", { "class": "pill", "data-tone": "wait" }, icon("wait"), "Waits for your answer")
+      : element("span", { "class": "pill", "data-tone": below }, icon(sign), doing);
     this.#state.replaceChildren(pill);
     if (took != null) this.#state.append(element("span", { "class": "took" }, duration(took)));
     this.#unfold();
+  }
+
+  /** Show how far the running call is, as its tool says. */
+  progress({ progress, total, message }) {
+    if (this.settled || this.waits) return;
+    const far = total ? `${Math.round((100 * progress) / total)} %` : "";
+    this.#display.textContent = visible([message, far].filter(Boolean).join(" · ")).slice(0, 300);
   }
 
   /** True once the call's status can no longer change. */
@@ -61,9 +81,45 @@ export class CallCard {
     return this.#call.status === "success" || this.#call.status === "error";
   }
 
-  /** True while a human has to decide about the call. */
+  /** True while a human has to decide about the call, or the reader has to answer it. */
   get waits() {
-    return this.#call.status === "awaiting_approval";
+    return this.#call.status === "awaiting_approval" || this.#asks;
+  }
+
+  /** Look at the run that the call has begun as long as the call runs. */
+  #watch() {
+    const { id, run_id: run, status, tool } = this.#call;
+    if (status !== "running" || !RUNNERS.has(tool) || !run) {
+      this.#unwatch?.();
+      this.#unwatch = null;
+    } else {
+      this.#unwatch ??= watchChild(run, id, (child) => {
+        const known = this.#child;
+        this.#child = child;
+        if (known?.status !== child.status) this.update({});
+      });
+    }
+  }
+
+  get #asks() {
+    return this.#call.status === "running" && Boolean(this.#call.questions?.length);
+  }
+
+  /** The forms come from the server, and answer by themselves; the run's stream says what comes of it. */
+  #asking() {
+    const ids = this.#call.questions.map((each) => each.id);
+    if (this.#forms?.dataset.of !== ids.join(" ")) {
+      this.#forms = element("div", { "class": "asking", "data-of": ids.join(" ") });
+      for (const each of this.#call.questions) {
+        const address = `/questions/${encodeURIComponent(each.id)}/`;
+        const link = element("a", { href: address }, "Answer on a page of its own");
+        this.#forms.append(
+          element("div", { "hx-get": address, "hx-trigger": "load", "hx-swap": "outerHTML" }, element("p", {}, visible(each.message)), link),
+        );
+      }
+      queueMicrotask(() => window.htmx?.process(this.#forms));
+    }
+    return this.#forms;
   }
 
   #waiting() {
@@ -88,7 +144,7 @@ export class CallCard {
   #unfold() {
     if (!this.element.open) return;
     const { id, input, output, error, status } = this.#call;
-    const parts = this.waits ? [this.#waiting()] : [];
+    const parts = this.#asks ? [this.#asking()] : this.waits ? [this.#waiting()] : [];
     if (error) {
       const { title, meaning } = this.#words.errors[error.code] ?? { title: error.code, meaning: "" };
       const field = error.field ? [" ", element("code", {}, visible(error.field))] : [];
@@ -97,6 +153,16 @@ export class CallCard {
     if (input !== undefined && input !== null) parts.push(section("Arguments", input));
     if (output !== undefined && output !== null) parts.push(section("Output", output));
     else if (status === "success") parts.push(element("p", { "class": "more" }, "The output is too long to be shown here."));
+    const began = RUNNERS.has(this.#call.tool) && (output?.run_id ?? this.#child?.run_id);
+    if (began) {
+      const link = element("a", { href: `/history/runs/${encodeURIComponent(began)}/` }, "The run that it began");
+      const links = element("p", { "class": "more" }, link);
+      if (this.#child) {
+        const talk = `/?c=${encodeURIComponent(this.#child.conversation_id)}`;
+        links.append(" · ", element("a", { href: talk }, "Its conversation"));
+      }
+      parts.push(links);
+    }
     const whole = element("a", { href: `/history/${encodeURIComponent(id)}/` }, "Everything recorded of this call");
     parts.push(element("p", { "class": "more" }, whole));
     this.#inside.replaceChildren(...parts);

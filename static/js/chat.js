@@ -1,5 +1,8 @@
 // The chat page: the composer, the thread, and the run that is being answered.
 
+import { wireAttach } from "./attach.js";
+import { wireCanvas } from "./canvas.js";
+import { wireBeside } from "./beside.js";
 import { wire } from "./conversations.js";
 import { element } from "./dom.js";
 import { cancel, follow, Refused, withdraw } from "./follow.js";
@@ -18,15 +21,26 @@ const runs = find("runs");
 const csrf = form.elements.csrfmiddlewaretoken.value;
 const side = readSide(document);
 wire({ csrf, current: () => conversation });
+const beside = wireBeside({
+  csrf,
+  current: () => conversation,
+  begin(id, title) {
+    opens(id);
+    side.raise(id, title);
+  },
+  attach: (file) => attached.add(file),
+});
+const attached = wireAttach({ upload: beside.upload, say });
 
-const WAITING = "Waiting for an approval";
+const WAITING = { approval: "Waiting for an approval", input: "Waiting for your answer" };
 
 let conversation = opened.conversation;
+const canvas = wireCanvas({ csrf, current: () => conversation, drawn: opened.canvas });
 /** The run being answered: {runId, stopping}, or null. */
 let live = null;
 
 for (const run of opened.runs) {
-  const view = add(run.question);
+  const view = add(run.question, run.attachments);
   if (isOpen(run)) answer(view, { runId: run.id });
   else view.restore(run);
 }
@@ -34,7 +48,7 @@ if (opened.runs.length) scrollDown(true);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  ask(box.value);
+  if (ask(box.value, attached.files())) attached.set([]);
 });
 
 box.addEventListener("keydown", (event) => {
@@ -58,11 +72,12 @@ find("stop").addEventListener("click", async () => {
   if (live.runId) await stop(live.runId);
 });
 
-function ask(text) {
-  if (!text.trim()) return;
+/** Send a message with these files; false when it cannot be sent now. */
+function ask(text, files = []) {
+  if (!text.trim()) return false;
   if (live) {
     say("Wait for the answer, or stop it first.");
-    return;
+    return false;
   }
   box.value = "";
   fit();
@@ -71,12 +86,15 @@ function ask(text) {
   for (const choice of ["agent", "model"]) {
     if (form.elements[choice]?.value) message[choice] = form.elements[choice].value;
   }
-  answer(add(text), { message });
+  if (files.length) message.attachments = files.map(({ path, version }) => ({ file: path, version }));
+  const taken = files.map((file) => ({ ...file, file_id: file.file_id ?? file.id }));
+  answer(add(text, taken), { message });
+  return true;
 }
 
-function add(question) {
+function add(question, files = []) {
   find("welcome").hidden = true;
-  const view = new RunView({ question, words, onAgain: ask, onWithdraw });
+  const view = new RunView({ question, words, onAgain: ask, onWithdraw, attached: files, conversation });
   runs.append(view.element);
   return view;
 }
@@ -90,7 +108,7 @@ async function answer(view, { message, runId }) {
   scrollDown(true);
   const onConnection = (state) => {
     if (state === "lost") say("The connection is lost. Trying again.");
-    else say(view.resting ? WAITING : "Working");
+    else say(view.resting ? WAITING[view.resting] : "Working");
   };
   try {
     for await (const { event, data } of follow({ message, runId, csrf, onConnection })) {
@@ -112,11 +130,14 @@ async function answer(view, { message, runId }) {
 function began(view, { run_id: runId, conversation_id: id }) {
   live.runId = runId;
   if (live.stopping) stop(runId);
-  if (id && conversation !== id) {
-    conversation = id;
-    history.replaceState(null, "", `/?c=${encodeURIComponent(id)}`);
-  }
+  if (id && conversation !== id) opens(id);
   if (conversation) side.raise(conversation, view.question);
+}
+
+function opens(id) {
+  conversation = id;
+  history.replaceState(null, "", `/?c=${encodeURIComponent(id)}`);
+  beside.conversation();
 }
 
 async function stop(runId) {
@@ -139,10 +160,13 @@ async function onWithdraw(approvalId) {
 }
 
 function tell(event, data) {
+  if (event === "tool_call.settled") canvas.settled(data);
+  if (event === "tool_call.settled") beside.settled(data);
   if (event === "tool_call.running") say(`Running ${data.tool}`);
+  else if (event === "tool_call.input_required") say(`${data.tool} asks you`);
   else if (event === "tool_call.awaiting_approval") say(`${data.tool} waits for an approval`);
-  else if (event === "run.requires_action") say(WAITING);
-  else if (event === "run.completed") say("");
+  else if (event === "run.requires_action") say(WAITING[data.required_action?.type ?? "approval"]);
+  else if (event === "run.completed" || event === "run.failed") say("");
   else if (event === "run.cancelled") say("Stopped");
   else if (event.startsWith("tool_call.")) say("Working");
 }
@@ -150,14 +174,17 @@ function tell(event, data) {
 function failed(view, error, message) {
   say("");
   if (!(error instanceof Refused)) throw error;
-  if (message && !box.value) box.value = message.content;
+  if (message && !box.value) {
+    box.value = message.content;
+    attached.set(view.attached);
+  }
   fit();
   if (error.status === 401) {
     view.refuse("You are logged out", element("a", { href: "/accounts/login/" }, "Log in again"), " and send it once more.");
-  } else if (error.status === 429) {
-    view.refuse("Too many messages", `Wait ${error.retryAfter ?? "some"} seconds, then send it again.`);
   } else {
-    view.refuse(error.problem.title || "The message was not taken", error.message);
+    // Some refusals say the time themselves.
+    const wait = error.retryAfter && !/\d seconds/.test(error.message) ? ` Wait ${error.retryAfter} seconds, then send it again.` : "";
+    view.refuse("The message was not taken", error.message + wait);
   }
 }
 

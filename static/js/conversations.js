@@ -20,12 +20,15 @@ export function wire({ csrf, current }) {
   );
   let chosen = null;
 
-  async function send(id, method, body) {
+  async function send(id, method, body, { verb = "", then = () => {} } = {}) {
     trouble.textContent = "";
     const headers = { "Content-Type": "application/json", "X-CSRFToken": csrf };
-    const address = `/api/v1/conversations/${encodeURIComponent(id)}/`;
+    const address = `/api/v1/conversations/${encodeURIComponent(id)}/${verb}`;
     const response = await fetch(address, { method, headers, body: body && JSON.stringify(body) }).catch(() => null);
-    if (response?.ok) return "";
+    if (response?.ok) {
+      then(response);
+      return "";
+    }
     if (response?.status === 401) location.reload();
     const problem = await response?.json().catch(() => ({}));
     return problem?.detail || (response ? `The server answered ${response.status}.` : LOST);
@@ -47,6 +50,7 @@ export function wire({ csrf, current }) {
     const verb = target.closest("[data-do]")?.dataset.do;
     menu.hidePopover();
     if (verb === "rename") rename(chosen);
+    else if (verb === "branch") branch(chosen);
     else if (verb === "delete") ask(chosen);
   });
 
@@ -56,6 +60,11 @@ export function wire({ csrf, current }) {
     const other = document.activeElement.nextElementSibling ?? document.activeElement.previousElementSibling;
     other?.focus();
   });
+
+  async function branch(item) {
+    const open = async (response) => location.assign(`/?c=${encodeURIComponent((await response.json()).id)}`);
+    trouble.textContent = await send(item.querySelector("a").dataset.id, "POST", {}, { verb: "branch/", then: open });
+  }
 
   function rename(item) {
     const link = item.querySelector("a");

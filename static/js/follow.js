@@ -19,16 +19,16 @@ export class Refused extends Error {
 
 /**
  * Yields {event, data} of a run: one that `message` begins, or the one that `runId` names.
- * `onConnection` gets "open" or "lost". Throws Refused.
+ * `onConnection` gets "open" or "lost"; `address` is where messages are sent. Throws Refused.
  */
-export async function* follow({ message, runId, csrf, onConnection }) {
+export async function* follow({ message, runId, csrf, onConnection, address = "/api/v1/chat" }) {
   const key = message && uuid();
   let lastId = "";
   for (let failures = 0; ; failures += 1) {
     if (failures > 0) await pause(PAUSES[Math.min(failures, PAUSES.length) - 1]);
     let resting = false;
     try {
-      const response = runId ? await resume(runId, lastId) : await begin(message, key, csrf);
+      const response = runId ? await resume(runId, lastId) : await begin(address, message, key, csrf);
       onConnection("open");
       if (!response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
         const body = await response.json();
@@ -67,9 +67,9 @@ export async function withdraw(approvalId, csrf) {
   await answered(await fetch(address, { method: "POST", headers: { "X-CSRFToken": csrf } }));
 }
 
-async function begin(message, key, csrf) {
+async function begin(address, message, key, csrf) {
   return answered(
-    await fetch("/api/v1/chat", {
+    await fetch(address, {
       method: "POST",
       headers: {
         "Accept": "text/event-stream",

@@ -1,4 +1,6 @@
-// What every page has: menus that close, and times in the reader's own zone.
+// What every page has: menus that close, times in the reader's own zone, and the number of unread entries.
+
+import "./inbox-live.js";
 
 for (const menu of document.querySelectorAll("details.menu")) {
   menu.addEventListener("keydown", (event) => {

@@ -1,5 +1,6 @@
 // One run on the page: what was asked, then turn by turn the model's text and its tool calls, then how it ended.
 
+import { attachedTo } from "./attach.js";
 import { CallCard } from "./calls.js";
 import { element, notice } from "./dom.js";
 import { Prose } from "./text.js";
@@ -18,18 +19,22 @@ export class RunView {
   #cards = new Map();
   #waiting = null;
   #resting = null;
+  #waitsFor = "approval";
   #drawing = 0;
   #onWithdraw;
 
-  /** `onAgain` is called when the reader wants a failed run's question asked once more, `onWithdraw` with the id of an
-   * approval that is no longer wanted; it answers whether that was taken. */
-  constructor({ question, words, onAgain, onWithdraw }) {
+  /** `onAgain` is called when the reader wants a failed run's question asked once more, with the files `attached` to it
+   * in the `conversation`, `onWithdraw` with the id of an approval that is no longer wanted; it answers whether that was
+   * taken. */
+  constructor({ question, words, onAgain, onWithdraw, attached = [], conversation = null }) {
     this.#words = words;
     this.#onWithdraw = onWithdraw;
     this.question = question;
     this.onAgain = onAgain;
     const said = element("p", { "class": "said", "dir": "auto" }, question);
-    this.element = element("li", { "class": "run" }, element("span", { "class": "unseen" }, "You wrote"), said, this.#body);
+    this.attached = attached;
+    const taken = attached.length ? [attachedTo(conversation, attached)] : [];
+    this.element = element("li", { "class": "run" }, element("span", { "class": "unseen" }, "You wrote"), ...taken, said, this.#body);
   }
 
   /** Draw a run that the page came with. */
@@ -50,15 +55,16 @@ export class RunView {
     else {
       if (event === "message.delta") this.#grow(data.turn, data.text);
       else if (event === "message.restarted") this.#restart(data.turn);
+      else if (event === "tool_call.progress") this.#cards.get(data.id)?.progress(data);
       else if (event.startsWith("tool_call.")) this.#card(data);
       if (this.#resting && (event === "tool_call.running" || !this.#waits)) this.#goOn();
     }
     this.#dots(event !== "message.delta" && this.#silent(event));
   }
 
-  /** True while the run waits for humans, and for nothing else. */
+  /** What the run waits for while it waits for humans, and for nothing else: "approval" or "input". */
   get resting() {
-    return this.#resting !== null;
+    return this.#resting && this.#waitsFor;
   }
 
   get #waits() {
@@ -68,15 +74,19 @@ export class RunView {
   /** The whole body says until when each call waits. */
   #rest(body) {
     for (const call of body.tool_calls) {
-      const asked = body.required_action?.approvals.find((each) => each.id === call.approval_id);
-      this.#card(asked ? { ...call, expires_at: asked.expires_at } : call);
+      const asked = body.required_action?.approvals?.find((each) => each.id === call.approval_id);
+      // The event before this one had a call's questions.
+      if (call.status !== "running") this.#card(asked ? { ...call, expires_at: asked.expires_at } : call);
     }
     this.element.setAttribute("aria-busy", "false");
-    this.#resting ??= notice(
-      "calm",
-      "This answer waits for a human",
-      "It goes on by itself once somebody has decided, also while this page is closed.",
-    );
+    this.#waitsFor = body.required_action?.type ?? "approval";
+    this.#resting ??= this.#waitsFor === "input"
+      ? notice("calm", "This answer waits for you", "It goes on by itself once you have answered.")
+      : notice(
+        "calm",
+        "This answer waits for a human",
+        "It goes on by itself once somebody has decided, also while this page is closed.",
+      );
     this.#body.append(this.#resting);
     // Events that are replayed may be about a wait that is over.
     if (!this.#waits) this.#goOn();
@@ -178,7 +188,7 @@ export class RunView {
     this.#end();
     if (status === "failed") {
       const again = element("button", { "class": "button", "type": "button" }, "Ask again");
-      again.addEventListener("click", () => this.onAgain(this.question));
+      again.addEventListener("click", () => this.onAgain(this.question, this.attached));
       const words = element("p", {}, error?.message || "The model did not answer.");
       this.#body.append(notice("bad", "This answer failed", words, again));
     } else if (status === "incomplete") {

@@ -1,15 +1,21 @@
 """Who may see a page, and in which tenant they see it."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
-from tenants.login import authentication
+from tenants.login import authentication, reauthentication
+from tenants.login.authentication import SecondFactorMissing
+from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.people import changes
+from tenants.people.changes import Unconfirmed
 from tenants.people.principal import Principal, scopes_of
 from tenants.scope import transactions
 
@@ -23,27 +29,82 @@ class SignedInRequest(HttpRequest):
 Page = Callable[..., HttpResponse]
 
 
-def signed_in(page: Page) -> Page:
-    """Serve the page to members only, in their tenant's scope; redirect others to the log-in page."""
+def members_only(page: Page) -> Page:
+    """Serve the page to members only, without a transaction; redirect others to the log-in page.
+
+    For pages that wait for a network: they open `transactions.scope` themselves, around what they read and write.
+    """
 
     @wraps(page)
     def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        principal = authentication.by_session(request)
+        try:
+            principal = authentication.by_session(request)
+        except SecondFactorMissing:
+            return redirect("settings-second-factor")
         if principal is None:
-            raise PermissionDenied("You are not a member of any tenant yet. The operator of this Toolgate can add you.")
+            raise PermissionDenied("You are not a member of any tenant yet. An owner of a tenant can invite you.")
         request.principal = principal
-        with transactions.scope(principal.tenant_id, principal.user_id):
-            return page(request, *args, **kwargs)
+        if wrong := reauthentication.answered(request):
+            return wrong
+        with changes.acting(principal.user_id, "page", confirmed=reauthentication.is_confirmed(request, principal)):
+            try:
+                return page(request, *args, **kwargs)
+            except (ReauthenticationRequired, Unconfirmed):
+                return reauthentication.ask(request)
 
     return guarded
 
 
+def signed_in(page: Page) -> Page:
+    """Serve the page to members only, in their tenant's scope; redirect others to the log-in page."""
+
+    def scoped(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        with transactions.scope(request.principal.tenant_id, request.principal.user_id):
+            return page(request, *args, **kwargs)
+
+    return wraps(page)(members_only(scoped))
+
+
+def oneself(page: Page) -> Page:
+    """Serve the page to whoever is logged in, also without a tenant or a second factor that it asks for.
+
+    In their tenant's scope, or in none: `request.principal` is None then.
+    """
+
+    @wraps(page)
+    def guarded(request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            return redirect_to_login(request.get_full_path())
+        request.principal = authentication.by_session(request, second_factor=False)
+        if wrong := reauthentication.answered(request):
+            return wrong
+        try:
+            with _own_scope(request):
+                return page(request, *args, **kwargs)
+        except (ReauthenticationRequired, Unconfirmed):
+            return reauthentication.ask(request)
+
+    return guarded
+
+
+@contextmanager
+def _own_scope(request: Any) -> Iterator[None]:
+    principal: Principal | None = request.principal
+    if principal is None:
+        with transactions.of_user(request.user.pk):
+            yield
+    else:
+        confirmed = reauthentication.is_confirmed(request, principal)
+        acting = changes.acting(principal.user_id, "page", confirmed=confirmed)
+        with transactions.scope(principal.tenant_id, principal.user_id), acting:
+            yield
+
+
 def memberships(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str]]:
     """The tenants that the signed-in user may switch between: (tenant id, slug, name, role)."""
-    user_id = request.user.pk
-    return authentication.memberships(user_id) if user_id else []
+    return authentication.memberships(request)
 
 
 def other_tenants(request: SignedInRequest) -> list[tuple[Principal, str]]:
@@ -51,7 +112,7 @@ def other_tenants(request: SignedInRequest) -> list[tuple[Principal, str]]:
     here = request.principal
     return [
         (Principal(tenant_id, slug, here.user_id, here.username, role, scopes_of(role)), name)
-        for tenant_id, slug, name, role in memberships(request)
+        for tenant_id, slug, name, role in authentication.open_to(request)
         if tenant_id != here.tenant_id
     ]
 

@@ -1,18 +1,22 @@
-"""How a request authenticates: with a bearer key, or Django's session.
+"""How a request authenticates: with a bearer key, an OAuth client's token, or Django's session.
 
 All reads that come before a tenant is known go through SECURITY DEFINER functions, which answer about
-one key or one person only; the app's database role sees no users table outside a tenant.
+one key, token or person only; the app's database role sees no users table outside a tenant.
 """
 
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import connection as django_connection
 from django.http import HttpRequest
 
+from tenants.errors import Refused
+from tenants.login import sessions, visits
+from tenants.login.clients import ACCESS
 from tenants.models import User
 from tenants.people.keys import LONGEST, PREFIX, digest
 from tenants.people.principal import Principal, scopes_of
@@ -20,6 +24,8 @@ from tenants.scope import transactions
 
 AUTHENTICATE = "SELECT * FROM authenticate_key(%s)"
 RECORD_USE = "SELECT record_key_use(%s)"
+_AUTHENTICATE_TOKEN = "SELECT * FROM authenticate_token(%s)"
+_RECORD_GRANT_USE = "SELECT record_grant_use(%s)"
 _ONCE_MORE = """
     SELECT t.slug, u.username, m.role, k.scopes
     FROM memberships m
@@ -32,6 +38,23 @@ _ONCE_MORE = """
 # Last use is recorded to the minute, so that it costs no write for each request.
 USE_RESOLUTION = timedelta(minutes=1)
 TENANT_IN_SESSION = "tenant_id"
+# The only tenant that a session opens whose user was identified by that tenant's provider.
+SIGN_ON_IN_SESSION = "single_sign_on_tenant"
+# When a code of the second factor was given in it.
+SECOND_FACTOR_IN_SESSION = "second_factor_at"
+
+
+class SecondFactorMissing(Refused):
+    """The tenant asks for a second factor, and the session has none."""
+
+    status = 403
+    code = "second_factor_required"
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"This tenant asks for a second factor. Set one up, or give its code, at "
+            f"{settings.PUBLIC_URL}/settings/second-factor/."
+        )
 
 
 def bearer(header: str) -> str | None:
@@ -49,6 +72,7 @@ def _principal(row: dict[str, Any]) -> Principal:
         role=row["role"],
         scopes=scopes_of(row["role"], row["scopes"]),
         key_id=row["key_id"],
+        limits=tuple(row["limits"]),
     )
 
 
@@ -64,6 +88,21 @@ async def by_key(key: str) -> Principal | None:
         if _use_is_stale(row):
             await transactions.fetch(RECORD_USE, [row["key_id"]])
         return _principal(row)
+    return None
+
+
+async def by_token(token: str, resource: str) -> Principal | None:
+    """The member whose OAuth client this access token is, or None: unknown, expired, of a removed member, or good for
+    another address than `resource`.
+    """
+    if not token.startswith(ACCESS) or len(token) > LONGEST:
+        return None
+    for row in await transactions.fetch(_AUTHENTICATE_TOKEN, [digest(token)]):
+        if row["resource"] != resource:
+            return None
+        if _use_is_stale(row):
+            await transactions.fetch(_RECORD_GRANT_USE, [row["grant_id"]])
+        return _principal(row | {"key_id": None})
     return None
 
 
@@ -94,23 +133,47 @@ def once_more(tenant_id: uuid.UUID, user_id: uuid.UUID, key_id: uuid.UUID | None
     return Principal(tenant_id, slug, user_id, username, role, scopes_of(role, narrowed), key_id)
 
 
-def memberships(user_id: uuid.UUID) -> list[tuple[uuid.UUID, str, str, str]]:
-    """The tenants of a user, first joined first: (tenant id, slug, name, role)."""
+def memberships(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str]]:
+    """The tenants of the session's user, first joined first: (tenant id, slug, name, role)."""
+    return [row[:4] for row in _memberships(request)] if request.user.pk else []
+
+
+def open_to(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str]]:
+    """Those of them that the session opens: without a second factor not the ones that ask for it."""
+    proven = has_second_factor(request)
+    return [row[:4] for row in _memberships(request) if proven or not row[4]] if request.user.pk else []
+
+
+def _memberships(request: HttpRequest) -> list[tuple[uuid.UUID, str, str, str, bool]]:
+    """Whoever a tenant's provider has identified is known by that in this tenant alone."""
+    only = request.session.get(SIGN_ON_IN_SESSION)
     with django_connection.cursor() as cursor:
-        cursor.execute("SELECT tenant_id, slug, name, role FROM memberships_of(%s)", [user_id])
-        return list(cursor.fetchall())
+        cursor.execute("SELECT tenant_id, slug, name, role, second_factor FROM memberships_of(%s)", [request.user.pk])
+        return [row for row in cursor.fetchall() if only is None or str(row[0]) == only]
 
 
-def by_session(request: HttpRequest) -> Principal | None:
-    """The signed-in user in the tenant that their session chose, else in their first; None without either."""
+def has_second_factor(request: HttpRequest) -> bool:
+    """Whether a code was given in the session."""
+    return SECOND_FACTOR_IN_SESSION in request.session
+
+
+def by_session(request: HttpRequest, *, second_factor: bool = True) -> Principal | None:
+    """The signed-in user in the tenant that their session chose, else in their first; None without either.
+
+    Raises SecondFactorMissing, unless told not to ask for one.
+    """
     user = getattr(request, "user", None)
     if user is None or not user.is_authenticated:
         return None
-    of_user = memberships(user.pk)
+    sessions.used(request)
+    of_user = _memberships(request)
     chosen = request.session.get(TENANT_IN_SESSION)
     row = next((each for each in of_user if str(each[0]) == chosen), of_user[0] if of_user else None)
     if row is None:
         return None
+    if second_factor and row[4] and not has_second_factor(request):
+        raise SecondFactorMissing
+    visits.note(row[0], user.pk)
     return Principal(row[0], row[1], user.pk, user.username, row[3], scopes_of(row[3]))
 
 
@@ -132,6 +195,11 @@ class PasswordBackend(BaseBackend):
         with django_connection.cursor() as cursor:
             cursor.execute("SELECT record_login(%s)", [user.pk])
         return user
+
+    def find(self, username: str) -> User | None:
+        """The active account of that name, if it may have a new password by mail: it has an address and a password."""
+        user = next(iter(User.objects.raw("SELECT * FROM find_login(%s)", [username])), None)
+        return user if user and user.is_active and user.email and user.has_usable_password() else None
 
     def get_user(self, user_id: uuid.UUID) -> User | None:
         """The session's user, or None once they are gone or inactive."""

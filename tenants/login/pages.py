@@ -4,21 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
-from django_ratelimit.core import get_usage
 from redis.exceptions import RedisError
 
-from tenants.login import access
-
-# Retry-After of the answer while Redis, which counts the attempts, is unavailable.
-SECONDS_WITHOUT_COUNT = 10
+from tenants.login import access, second_step
+from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 
 
 class LogInForm(AuthenticationForm):
@@ -43,10 +38,15 @@ class LogIn(LoginView):
         try:
             seconds = _seconds_to_wait(request)
         except (RedisError, OSError):
-            return _later(request, 503, SECONDS_WITHOUT_COUNT)
+            return later(request, 503, SECONDS_WITHOUT_COUNT)
         if seconds:
-            return _later(request, 429, seconds)
+            return later(request, 429, seconds)
         return super().post(request, *args, **kwargs)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Log in, or ask for a code first who has set a second factor up."""
+        user: Any = form.get_user()
+        return second_step.wait_for_code(self.request, user, self.get_success_url()) or super().form_valid(form)
 
 
 def _seconds_to_wait(request: HttpRequest) -> int:
@@ -54,13 +54,7 @@ def _seconds_to_wait(request: HttpRequest) -> int:
     # The name that will be looked up is counted, so that its other spellings count too.
     field = LogInForm(request).fields["username"]
     username = str(field.to_python(request.POST.get("username", ""))).casefold()
-    return max(_counted(request, "log-in", "ip"), _counted(request, "log-in", lambda group, request: username))
-
-
-def _counted(request: HttpRequest, group: str, key: str | Callable[[str, HttpRequest], str]) -> int:
-    """Seconds that another attempt must wait, after counting this one; 0 when it need not wait."""
-    usage = get_usage(request, group=group, key=key, rate=settings.LOGIN_ATTEMPTS, increment=True)
-    return max(usage["time_left"], 1) if usage is not None and usage["should_limit"] else 0
+    return max(counted(request, "log-in", "ip"), counted(request, "log-in", lambda group, request: username))
 
 
 def counted_password_change(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -69,20 +63,14 @@ def counted_password_change(view: Callable[..., HttpResponse]) -> Callable[..., 
     def limited(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method == "POST" and request.user.is_authenticated:
             try:
-                seconds = _counted(request, "password-change", lambda group, request: str(request.user.pk))
+                seconds = counted(request, "password-change", lambda group, request: str(request.user.pk))
             except (RedisError, OSError):
-                return _later(request, 503, SECONDS_WITHOUT_COUNT)
+                return later(request, 503, SECONDS_WITHOUT_COUNT)
             if seconds:
-                return _later(request, 429, seconds)
+                return later(request, 429, seconds)
         return view(request, *args, **kwargs)
 
     return limited
-
-
-def _later(request: HttpRequest, status: int, seconds: int) -> HttpResponse:
-    response = render(request, f"{status}.html", {"seconds": seconds}, status=status)
-    response["Retry-After"] = str(seconds)
-    return response
 
 
 class _SwitchForm(forms.Form):
@@ -99,7 +87,7 @@ def switch_tenant(request: HttpRequest) -> HttpResponse:
         raise Http404
     following = form.cleaned_data["next"]
     ours = url_has_allowed_host_and_scheme(following, {request.get_host()}, require_https=request.is_secure())
-    return redirect(following if ours else "/")
+    return HttpResponseRedirect(following if ours else "/")
 
 
 def frame(request: HttpRequest, page: str) -> dict[str, Any]:

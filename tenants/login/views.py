@@ -3,10 +3,13 @@
 from contextlib import ExitStack
 from typing import Any
 
+from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from tenants.login import reauthentication
+from tenants.people import changes
 from tenants.people.principal import Principal
 from tenants.scope import transactions
 
@@ -28,6 +31,15 @@ class WithinTenant(APIView):
         """Authenticate and authorise, then enter the tenant scope."""
         super().initial(request, *args, **kwargs)
         self._walls.enter_context(transactions.scope(self.principal.tenant_id, self.principal.user_id))
+        confirmed = reauthentication.is_confirmed(request, self.principal)
+        self._walls.enter_context(changes.acting(self.principal.user_id, "api", confirmed=confirmed))
+
+    def handle_exception(self, exc: Exception) -> Response:
+        """What is answered to a request that failed; what it wrote before that is undone."""
+        response = super().handle_exception(exc)
+        if transaction.get_connection().in_atomic_block:
+            transaction.set_rollback(True)
+        return response
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Leave the tenant scope, whatever happened."""

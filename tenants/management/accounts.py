@@ -10,6 +10,8 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import OperationalError, ProgrammingError, transaction
 
+from tenants.models import Tenant
+from tenants.people import changes
 from tenants.people.accounts import AccountRefused
 from tenants.scope.routing import on_login
 
@@ -21,7 +23,7 @@ LONGEST = 4096
 def as_operator() -> Iterator[None]:
     """One transaction on the operator's login; a refusal is one clear line."""
     try:
-        with on_login("operator"), transaction.atomic(using="operator"):
+        with on_login("operator"), transaction.atomic(using="operator"), changes.acting(None, "command"):
             yield
     except AccountRefused as refused:
         raise CommandError(str(refused)) from refused
@@ -31,6 +33,14 @@ def as_operator() -> Iterator[None]:
     except ProgrammingError as error:
         line = str(error).strip().splitlines()[0]
         raise CommandError(f"the database is not ready: {line}; run setup_database and migrate") from error
+
+
+def tenant_of(slug: str) -> Tenant:
+    """The tenant of that slug. Raises CommandError."""
+    found = Tenant.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(f"there is no tenant {slug!r}")
+    return found
 
 
 def add_password_file(parser: Any) -> None:

@@ -224,8 +224,8 @@ class Migration(migrations.Migration):
                 OR id IN (SELECT user_id FROM memberships));
             CREATE POLICY operator ON users TO toolgate_operator USING (true) WITH CHECK (true);
             """,
-            rls.wall("memberships"),
-            rls.wall("api_keys"),
+            rls.isolate("memberships"),
+            rls.isolate("api_keys"),
             rls.grant("tenants", app="SELECT", operator="SELECT, INSERT, UPDATE, DELETE"),
             rls.grant("users", app="SELECT", operator="SELECT, INSERT, UPDATE, DELETE"),
             rls.grant("users_groups", app="SELECT", operator="SELECT, INSERT, UPDATE, DELETE"),

@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             options={"db_table": "rights_versions"},
         ),
         rls.operation(
-            rls.wall("rights_versions"),
+            rls.isolate("rights_versions"),
             # Only the triggers write it.
             rls.grant("rights_versions", app="SELECT", operator="SELECT, DELETE"),
             functions("tenants/scope", "rights_version", "rights_changed", "user_rights_changed"),

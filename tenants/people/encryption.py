@@ -1,7 +1,7 @@
 """Encryption of tenants' secrets that Toolgate must read again: never their passwords or API keys.
 
-The first of the operator's keys encrypts, all of them decrypt: put a new one in front, and drop an old one when
-nothing is encrypted with it any more.
+The first of the operator's keys encrypts, all of them decrypt. Whoever keeps what `encrypt` made in a column registers
+it (`tenants.people.rotation`), so that `manage.py rotate-encryption-key` finds it.
 """
 
 import base64
@@ -41,6 +41,24 @@ def decrypt(token: str) -> str:
         return _fernet(tuple(settings.TOOLGATE_ENCRYPTION_KEYS)).decrypt(token.encode()).decode()
     except InvalidToken:
         raise Undecipherable("It was encrypted with a key that is not among TOOLGATE_ENCRYPTION_KEYS.") from None
+
+
+def is_readable(token: str) -> bool:
+    """Whether one of the keys decrypts it."""
+    try:
+        decrypt(token)
+    except Undecipherable:
+        return False
+    return True
+
+
+def is_current(token: str) -> bool:
+    """Whether the first key does."""
+    try:
+        _fernet(tuple(settings.TOOLGATE_ENCRYPTION_KEYS[:1])).decrypt(token.encode())
+    except InvalidToken:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4)

@@ -1,7 +1,7 @@
 """Who is asking: the tenant, the user, and what they may do."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MEMBER_SCOPES = frozenset({"chat", "tools:read", "history:read"})
 SCOPES: dict[str, frozenset[str]] = {
@@ -12,13 +12,17 @@ SCOPES: dict[str, frozenset[str]] = {
 }
 DECIDERS = [role for role, scopes in SCOPES.items() if "approvals:decide" in scopes]
 """The roles that may decide about approval requests."""
+READERS = frozenset({"auditor", "owner"})
+"""The roles that read every call of the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
     """A member of a tenant, as authenticated by a key or a session; `scopes` is what this request may do.
 
-    `key_id` is the key's, or None with a session.
+    `key_id` is the key's, or None with a session. With a `version` it is remembered, and holds for who finds in their
+    transaction that the tenant's rights have that version; without one it was read for this request.
+    `limits` are the requests per minute of the tenant, of each person and of each key; None where nobody has read them.
     """
 
     tenant_id: uuid.UUID
@@ -29,11 +33,13 @@ class Principal:
     scopes: frozenset[str]
     key_id: uuid.UUID | None = None
     is_authenticated: bool = True
+    version: uuid.UUID | None = field(default=None, compare=False)
+    limits: tuple[int | None, int | None, int | None] | None = field(default=None, compare=False)
 
     @property
     def sees_whole_history(self) -> bool:
         """Auditors and owners read every call of the tenant; others their own."""
-        return self.role in {"auditor", "owner"}
+        return self.role in READERS
 
     @property
     def pk(self) -> uuid.UUID:

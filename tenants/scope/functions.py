@@ -12,12 +12,12 @@ at each call. What a session sets is no substitute: it is lost behind a pooler.
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from psycopg import AsyncCursor
 from psycopg.rows import args_row
 from psycopg.types.json import Jsonb
 from psycopg.types.numeric import Int2, Int4, Int8
 
-from tenants.scope.transactions import Connection, TenantScope, borrowed
+from tenants.scope.exchange import Statement, exchange
+from tenants.scope.transactions import Connection, TenantScope, borrowed, prepares
 
 Made = TypeVar("Made")
 
@@ -54,6 +54,9 @@ class Function(Generic[Made]):
         self._row = args_row(make)
         places = ", ".join(f"%s::{kind}" for kind in self.arguments.values())
         self._statement = f"SELECT {columns} FROM {name}({places})".encode()
+        self._make = make
+        numbered = ", ".join(f"${place}::{kind}" for place, kind in enumerate(self.arguments.values(), 1))
+        self._text = f"SELECT {columns} FROM {name}({numbered})".encode()
         declared[name] = self
 
     async def alone(self, scope: TenantScope, /, **values: Any) -> list[Made]:
@@ -61,8 +64,10 @@ class Function(Generic[Made]):
 
         Raises psycopg.Error, and then nothing has happened; after OperationalError nobody knows.
         """
+        statement = self.statement(scope, **values)
         async with borrowed() as connection:
-            return await self.within(connection, scope, **values)
+            [rows] = await exchange(connection, statement)
+        return rows
 
     async def on(self, connection: Connection | None, scope: TenantScope, /, **values: Any) -> list[Made]:
         """Call it within the connection's transaction, or alone without one."""
@@ -72,17 +77,18 @@ class Function(Generic[Made]):
 
     async def within(self, connection: Connection, scope: TenantScope, /, **values: Any) -> list[Made]:
         """Call it as a part of the connection's transaction; its rows."""
-        return await (await self.sent(connection, scope, **values)).fetchall()
+        cursor = connection.cursor(row_factory=self._row)
+        return await (await cursor.execute(self._statement, self._given(scope, values))).fetchall()
 
-    async def sent(self, connection: Connection, scope: TenantScope, /, **values: Any) -> AsyncCursor[Made]:
-        """Call it as a part of the connection's transaction; the cursor that its rows come from.
+    def statement(self, scope: TenantScope, /, **values: Any) -> Statement:
+        """The call, to be exchanged together with others."""
+        return Statement(self._text, self._given(scope, values), self._make, prepares())
 
-        In a pipeline nothing waits for them: an error shows at the end of the pipeline.
-        """
+    def _given(self, scope: TenantScope, values: dict[str, Any]) -> list[Any]:
         if len(values) != len(self._adapt):
             raise TypeError(f"{self.name} takes {', '.join(self.arguments)}")
         given: list[Any] = [*scope]
         for name, adapt in self._adapt:
             value = values[name]
             given.append(value if adapt is None or value is None else adapt(value))
-        return await connection.cursor(row_factory=self._row).execute(self._statement, given)
+        return given

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import HttpRequest
 
 from tenants.scope.routing import on_login
@@ -12,32 +11,24 @@ ADMIN = "/admin/"
 
 
 class OperatorDatabase:
-    """In /admin/ a superuser sees every tenant, through a separate login that the API never uses."""
+    """In /admin/ a superuser sees every tenant, through a separate login that the API never uses.
+
+    It is the innermost middleware and synchronous, and so are those around it: a request changes threads once, and not
+    for each of them.
+    """
 
     sync_capable = True
-    async_capable = True
+    async_capable = False
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]):
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> Any:
         """Choose the login when the user is known."""
-        if not request.path.startswith(ADMIN):
-            return self.get_response(request)
-        if iscoroutinefunction(self.get_response):
-            return self._awaited(request)
-        if not _is_operator(request):
+        if not request.path.startswith(ADMIN) or not _is_operator(request):
             return self.get_response(request)
         with on_login("operator"):
             return _rendered(self.get_response(request))
-
-    async def _awaited(self, request: HttpRequest) -> Any:
-        if not await sync_to_async(_is_operator)(request):
-            return await self.get_response(request)
-        with on_login("operator"):
-            return await sync_to_async(_rendered)(await self.get_response(request))
 
 
 def _is_operator(request: HttpRequest) -> bool:

@@ -12,9 +12,11 @@ TENANT = "(SELECT nullif(current_setting('toolgate.tenant', true), '')::uuid)"
 USER = "(SELECT nullif(current_setting('toolgate.user', true), '')::uuid)"
 
 
-def wall(table: str, *, personal: bool = False) -> str:
-    """SQL that restricts the app to the tenant's rows of `table`, and to the user's when `personal`."""
-    visible = f"tenant_id = {TENANT}" + (f" AND user_id = {USER}" if personal else "")
+def isolate(table: str, *, personal: bool = False, shared: bool = False) -> str:
+    """SQL that restricts the app to the tenant's rows of `table`, and to the user's when `personal`; with `shared` to
+    those of no user, too."""
+    of_user = f" AND (user_id = {USER} OR user_id IS NULL)" if shared else f" AND user_id = {USER}"
+    visible = f"tenant_id = {TENANT}" + (of_user if personal else "")
     return f"""
         ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
         ALTER TABLE {table} FORCE ROW LEVEL SECURITY;
@@ -30,7 +32,7 @@ def grant(table: str, *, app: str = "", system: str = "", operator: str = "") ->
     return "".join(f"GRANT {privileges} ON {table} TO {role};" for role, privileges in pairs if privileges)
 
 
-def tie(table: str, column: str, target: str, *, on_delete: str = "CASCADE") -> str:
+def tenant_key(table: str, column: str, target: str, *, on_delete: str = "CASCADE") -> str:
     """SQL for a foreign key that cannot cross tenants: (tenant_id, column) → target (tenant_id, id)."""
     return (
         f"ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_same_tenant FOREIGN KEY (tenant_id, {column}) "
@@ -39,7 +41,7 @@ def tie(table: str, column: str, target: str, *, on_delete: str = "CASCADE") -> 
 
 
 def target(table: str) -> str:
-    """SQL for the unique key that `tie` needs on the table it points at."""
+    """SQL for the unique key that `tenant_key` needs on the table it points at."""
     return f"ALTER TABLE {table} ADD CONSTRAINT {table}_tenant_id_key UNIQUE (tenant_id, id);"
 
 

@@ -62,6 +62,7 @@ def setup(owner_url: str, urls: dict[str, str]) -> list[str]:
                 done += _set_up_login(connection, alias, urls[alias])
             # From here on only these logins, the owner and superusers may connect.
             connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(_database(connection)))
+            done += _extend(connection)
     except psycopg.errors.InsufficientPrivilege as error:
         raise SetupRefused(
             f"PostgreSQL refused to set up the roles: {_first_line(error)}; the owner must own the database, and where "
@@ -71,6 +72,20 @@ def setup(owner_url: str, urls: dict[str, str]) -> list[str]:
     except psycopg.Error as error:
         raise SetupRefused(f"PostgreSQL refused to set up the roles: {_first_line(error)}") from error
     return done
+
+
+def _extend(connection: psycopg.Connection) -> list[str]:
+    """Make the extension that search by meaning needs, where the server has it and the owner may."""
+    row = connection.execute(
+        "SELECT installed_version IS NULL FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    if row is None or not row[0]:
+        return []
+    try:
+        connection.execute("CREATE EXTENSION vector SCHEMA public")
+    except psycopg.errors.InsufficientPrivilege:
+        return ["no search by meaning until a superuser runs CREATE EXTENSION vector SCHEMA public in this database"]
+    return ["created the extension vector"]
 
 
 def _set_up_login(connection: psycopg.Connection, alias: str, url: str) -> list[str]:

@@ -9,7 +9,7 @@ import select
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, LiteralString, NamedTuple
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -21,6 +21,11 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from tenants.scope import jsonb
+from tenants.scope.exchange import PooledConnection
+
+if TYPE_CHECKING:
+    from psycopg_pool._acompat import AQueue
+    from psycopg_pool.pool_async import MaintenanceTask
 
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, LastUsedFirst]]" = WeakKeyDictionary()
@@ -37,17 +42,35 @@ class TenantScope(NamedTuple):
     user_id: uuid.UUID
 
 
-class LastUsedFirst(AsyncConnectionPool[Connection]):
+class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
     """A pool that hands out the connection that came back last: its backend's memory is still in the caches.
 
     Those that nobody needs stay unused, and are closed after `max_idle`.
     """
 
-    async def _get_ready_connection(self, timeout: float | None) -> Connection | None:
+    async def _get_ready_connection(self, timeout: float | None) -> PooledConnection | None:
         if self._pool:
             # psycopg_pool takes from the left, and from there it closes unused ones too.
             self._pool.rotate(1)
         return await super()._get_ready_connection(timeout)
+
+    @classmethod
+    async def worker(cls, q: "AQueue[MaintenanceTask]") -> None:
+        """As psycopg_pool's, which survives being cancelled while it connects: its loop would wait for ever."""
+        await super().worker(cast("AQueue[MaintenanceTask]", _UntilCancelled(q)))
+
+
+class _UntilCancelled:
+    """A queue that gives a task that was cancelled nothing more."""
+
+    def __init__(self, queue: "AQueue[MaintenanceTask]") -> None:
+        self.queue = queue
+
+    async def get(self) -> "MaintenanceTask":
+        current = asyncio.current_task()
+        if current and current.cancelling():
+            raise asyncio.CancelledError
+        return await self.queue.get()
 
 
 def prepares() -> bool:
@@ -55,7 +78,7 @@ def prepares() -> bool:
     return bool(settings.DATABASE_PREPARED_STATEMENTS)
 
 
-async def _configure(connection: Connection) -> None:
+async def _configure(connection: PooledConnection) -> None:
     await connection.set_autocommit(True)
     if prepares():
         # A prepared statement on a partitioned table would be planned anew, over every partition, at each execution.
@@ -63,6 +86,7 @@ async def _configure(connection: Connection) -> None:
     else:
         connection.prepare_threshold = None
     set_json_loads(jsonb.loads, connection)
+    connection.settle()
 
 
 async def pool(login: str = "default") -> LastUsedFirst:
@@ -71,6 +95,7 @@ async def pool(login: str = "default") -> LastUsedFirst:
     if login not in pools:
         fresh = LastUsedFirst(
             settings.DATABASE_URLS[login],
+            connection_class=PooledConnection,
             kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
             min_size=0 if login != "default" else 1,
             max_size=settings.DATABASE_POOL_SIZE if login == "default" else 2,
@@ -112,7 +137,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 
 
 @asynccontextmanager
-async def borrowed() -> AsyncIterator[Connection]:
+async def borrowed() -> AsyncIterator[PooledConnection]:
     """A connection of this event loop's pool on the app's login, in autocommit mode and in no tenant."""
     connections_of = await pool()
     held = await _whole(connections_of)
@@ -145,7 +170,7 @@ async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIte
             raise
 
 
-async def _whole(connections_of: LastUsedFirst) -> Connection:
+async def _whole(connections_of: LastUsedFirst) -> PooledConnection:
     """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()
@@ -154,6 +179,14 @@ async def _whole(connections_of: LastUsedFirst) -> Connection:
             return held
         await held.close()
         await connections_of.putconn(held)
+
+
+@contextmanager
+def of_user(user_id: uuid.UUID) -> Iterator[None]:
+    """A transaction of one user in no tenant, for the ORM: before a log-in is complete, for what is theirs alone."""
+    with django_transaction.atomic(), connections["default"].cursor() as cursor:
+        cursor.execute(SET_SCOPE, ["", str(user_id)])
+        yield
 
 
 @contextmanager

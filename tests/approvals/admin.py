@@ -15,7 +15,7 @@ QUEUE = "/admin/approvals/approvalrequest/"
 
 
 def operator(person: Person) -> None:
-    """Make the person an operator of the whole house."""
+    """Make the person an operator of all of Toolgate."""
     with on_login("operator"):
         User.objects.filter(pk=person.principal.user_id).update(is_staff=True, is_superuser=True)
 

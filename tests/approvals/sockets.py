@@ -60,7 +60,7 @@ class Socket:
             pass
         return message
 
-    def told(self) -> tuple[uuid.UUID, str]:
+    def change(self) -> tuple[uuid.UUID, str]:
         """The request that changed next, and its status."""
         approval = self.hear_of("approval")["approval"]
         return uuid.UUID(approval["id"]), approval["status"]

@@ -22,7 +22,7 @@ NO_APPROVER = "Only approvers and owners of this tenant decide about its approva
 
 @pytest.fixture
 def admin(stack: Stack, tenant: Cast) -> Admin:
-    """The browser of olga, an owner of the tenant who operates the whole house."""
+    """The browser of olga, an owner of the tenant who operates all of Toolgate."""
     operator(tenant.olga)
     return Admin(stack, tenant.olga)
 

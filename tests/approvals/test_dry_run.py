@@ -62,7 +62,7 @@ def calls(person: Person, count: int = 1, **more: Any) -> None:
 
 
 def tried(cast: Cast, wanted: ApprovalRule) -> DryRun:
-    """The dry run within the tenant's walls."""
+    """The dry run within the tenant's scope."""
     with transactions.scope(*cast.olga.scope):
         return dry_run.run(wanted)
 
@@ -156,7 +156,7 @@ def test_calls_of_other_tenants_are_not_seen_not_even_by_an_operator(tenant: Cas
     with on_login("operator"):
         assert dry_run.run(rule(tenant)).examined == 0
         assert dry_run.run(rule(other_tenant)).body()["would_have"]["approved"] == 1
-    # Nor is another tenant's rule tried within these walls.
+    # Nor is another tenant's rule tried within this scope.
     assert tried(tenant, rule(other_tenant)).examined == 0
 
 

@@ -21,7 +21,7 @@ from tests.approvals.requests import INPUT, held
 from tests.people import Cast
 from tests.stack import Stack
 
-# BEGIN, the walls, the key, the requests, their decisions, COMMIT; one more than a page without decisions.
+# BEGIN, the scope, the key, the requests, their decisions, COMMIT; one more than a page without decisions.
 PIN = 6
 
 

@@ -60,11 +60,11 @@ def test_an_unseen_edit_is_not_approved_over_the_socket(stack: Stack, tenant: Ca
     request = _edited(stack, tenant)
     with Socket(stack, tenant.carol.headers) as socket:
         socket.ready()
-        told = socket.answer(type="approve", id=request, ref=1, **frame)
-        assert (told["type"], told["ref"], told["status"], told["code"]) == ("refused", 1, 409, "arguments_changed")
-        assert (told["approval"]["approved_input"], told["approval"]["params_hash"]) == (EDITED, CHANGED)
+        shown = socket.answer(type="approve", id=request, ref=1, **frame)
+        assert (shown["type"], shown["ref"], shown["status"], shown["code"]) == ("refused", 1, 409, "arguments_changed")
+        assert (shown["approval"]["approved_input"], shown["approval"]["params_hash"]) == (EDITED, CHANGED)
         _assert_waits(request)
-        decided = socket.answer(type="approve", id=request, seen=told["approval"]["params_hash"])
+        decided = socket.answer(type="approve", id=request, seen=shown["approval"]["params_hash"])
         assert (decided["type"], decided["approval"]["status"]) == ("decided", "approved")
 
 
@@ -112,8 +112,8 @@ def test_two_keys_of_one_person_are_one_approver(stack: Stack, tenant: Cast) -> 
     assert decide(stack, tenant.carol, request, "approve").json()["approvals"] == 1
     with Socket(stack, {"Cookie": f"sessionid={session_of(tenant.carol)}", "Origin": stack.url}) as socket:
         socket.ready()
-        told = socket.answer(type="approve", id=request)
-        assert (told["status"], told["code"], told["approval"]["approvals"]) == (409, "already_voted", 1)
+        shown = socket.answer(type="approve", id=request)
+        assert (shown["status"], shown["code"], shown["approval"]["approvals"]) == (409, "already_voted", 1)
     assert request_row(request)["status"] == "pending"
 
 

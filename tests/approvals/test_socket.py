@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from approvals.web.consumers import MOST_CHANGES
+from approvals.web.live_socket import MOST_CHANGES
 from tenants.scope.routing import on_login
 from tests.approvals.api import assert_untouched, decide, decision_rows, overdue, request_row
 from tests.approvals.requests import EDITED, INPUT, held
@@ -35,7 +35,7 @@ def test_a_new_request_and_its_decision_are_told_to_everybody_who_watches(stack:
             assert (approval["input"], approval["decidable"]) == ({"title": "a", "content": "b"}, decidable)
         request = uuid.UUID(asked["id"])
         assert decide(stack, tenant.olga, request, "approve").status_code == 200
-        assert (carol.told(), dana.told()) == ((request, "approved"), (request, "approved"))
+        assert (carol.change(), dana.change()) == ((request, "approved"), (request, "approved"))
 
 
 def test_a_verdict_over_the_socket_is_a_decision_like_any_other(stack: Stack, tenant: Cast) -> None:
@@ -131,7 +131,7 @@ def test_a_frame_beyond_what_the_server_takes_ends_only_its_socket(stack: Stack,
         with pytest.raises(ConnectionClosed):
             flooding.hear()
         assert decide(stack, tenant.carol, request, "approve").status_code == 200
-        assert patient.told() == (request, "approved")
+        assert patient.change() == (request, "approved")
 
 
 def test_a_client_that_does_not_listen_costs_nobody_else_anything(stack: Stack, tenant: Cast) -> None:
@@ -144,7 +144,7 @@ def test_a_client_that_does_not_listen_costs_nobody_else_anything(stack: Stack, 
             assert socket.answer(type="approve", id=request)["type"] == "decided"
         assert len(made) < MOST_CHANGES
         # It is told in the end, each request once, since nothing is told twice while it waits to be told.
-        assert {deaf.told() for _ in made} == {(request, "approved") for request in made}
+        assert {deaf.change() for _ in made} == {(request, "approved") for request in made}
 
 
 def test_what_is_told_is_json_that_any_client_reads(stack: Stack, tenant: Cast) -> None:

@@ -110,7 +110,7 @@ def test_another_tenant_is_told_nothing_and_decides_nothing(stack: Stack, tenant
         assert decide(stack, tenant.carol, ours, "approve").status_code == 200
         assert decide(stack, other_tenant.olga, theirs, "approve").status_code == 200
         # Told in order, so what was not told before this was not told at all.
-        assert socket.told() == (theirs, "approved")
+        assert socket.change() == (theirs, "approved")
 
 
 def _demote(person: Person) -> None:
@@ -180,4 +180,4 @@ def test_an_auditor_is_told_but_decides_nothing(stack: Stack, tenant: Cast) -> N
         assert (refused["status"], refused["code"]) == (403, "not_an_approver")
         assert_untouched(request)
         decide(stack, tenant.carol, request, "deny")
-        assert socket.told() == (request, "denied")
+        assert socket.change() == (request, "denied")

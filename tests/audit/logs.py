@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from audit.calls import recorder
+from audit.calls import begun, recorder
 from audit.log import merkle, sealing, tiles
 from audit.log.errors import SealingRefused
 from audit.log.leaves import leaf_hash
@@ -108,9 +108,9 @@ async def write_success(person: Person) -> uuid.UUID:
     call = new_call()
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), [call], frozenset([call.id]))
-        claimed = await recorder.claim(connection, person.scope, call.id, 15)
+        claimed = await begun.claim(connection, person.scope, call.id, 15)
         assert claimed is not None
-        assert await recorder.settle(connection, claimed, success())
+        assert await begun.settle(connection, claimed, success())
     return call.id
 
 

@@ -27,7 +27,7 @@ def at(moment: datetime) -> uuid.UUID:
 
 
 def written(person: Person, age: timedelta = timedelta(0), **given: Any) -> uuid.UUID:
-    """A call of that age, a success unless told otherwise, past every wall; its id."""
+    """A call of that age, a success unless said otherwise, written past row-level security; its id."""
     moment = datetime.now(UTC) - age
     status = given.get("status", "success")
     row = {
@@ -45,7 +45,7 @@ def written(person: Person, age: timedelta = timedelta(0), **given: Any) -> uuid
 
 @contextmanager
 def inside(person: Person) -> Iterator[None]:
-    """Within the walls of a person's request."""
+    """Within the scope of a person's request."""
     with transactions.scope(*person.scope):
         yield
 

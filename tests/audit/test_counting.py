@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from audit.calls import recorder
+from audit.calls import begun, recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.log import counting, sealing
 from tenants.scope.transactions import transaction
@@ -34,10 +34,10 @@ async def _ran(person: Person, milliseconds: int | None, *, failure: Failure | N
     new = new_call(**call)
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), [new], frozenset([new.id]))
-        claimed = await recorder.claim(connection, person.scope, new.id, 15)
+        claimed = await begun.claim(connection, person.scope, new.id, 15)
         assert claimed is not None
         outcome = Outcome(failure=failure, output={} if failure is None else None, execution_time_ms=milliseconds)
-        assert await recorder.settle(connection, claimed, outcome)
+        assert await begun.settle(connection, claimed, outcome)
 
 
 def _counts(user_id: uuid.UUID | None, tenant_id: uuid.UUID, tool: str = "save_note") -> dict[str, int]:
@@ -78,9 +78,9 @@ async def test_a_call_is_counted_when_its_end_is_sealed_and_never_again(people: 
     await sealing.seal()
     assert rows("SELECT * FROM tool_call_counts") == []
     async with transaction(people.alice.scope) as connection:
-        claimed = await recorder.claim(connection, people.alice.scope, call.id, 15)
+        claimed = await begun.claim(connection, people.alice.scope, call.id, 15)
         assert claimed is not None
-        await recorder.settle(connection, claimed, Outcome(output={}, execution_time_ms=5))
+        await begun.settle(connection, claimed, Outcome(output={}, execution_time_ms=5))
     for _ in range(3):
         await sealing.seal()
     assert _counts(None, people.id) == {"calls": 1, "succeeded": 1, "timed": 1, "total_ms": 5, "ms_10": 1}

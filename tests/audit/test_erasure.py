@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit.calls import decisions, ledger, recorder
+from audit.calls import begun, decisions, ledger, recorder
 from audit.retention import erasure as audit_erasure
 from audit.retention.erasure import Cause, Scope
-from gateway.runs import erasure
+from gateway.runs.conversations import erasure
 from gateway.runs.errors import ConversationBusy, InvalidRequest, NoSuchSubject, NotAnEraser, StillOpen
 from tenants.scope.transactions import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
@@ -40,9 +40,9 @@ async def _settled(person: Person, count: int = 1, **more: Any) -> list[uuid.UUI
     async with transaction(person.scope) as connection:
         await recorder.propose(connection, place(person), calls, frozenset(call.id for call in calls))
         for call in calls:
-            row = await recorder.claim(connection, person.scope, call.id, 15)
+            row = await begun.claim(connection, person.scope, call.id, 15)
             assert row is not None
-            await recorder.settle(connection, row, success())
+            await begun.settle(connection, row, success())
     return [call.id for call in calls]
 
 
@@ -241,7 +241,7 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
         await recorder.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
-        row = await recorder.claim(connection, tenant.alice.scope, call.id, 15)
+        row = await begun.claim(connection, tenant.alice.scope, call.id, 15)
     cause = Cause(tenant.id, Scope.CALL, call.id)
 
     async def erase() -> Any:
@@ -249,7 +249,7 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
             return await audit_erasure.erase(connection, cause, [call.id], erasure.copies)
 
     async with transaction(tenant.alice.scope) as connection:
-        assert await recorder.settle(connection, row, success())
+        assert await begun.settle(connection, row, success())
         erasing = asyncio.create_task(erase())
         while not rows("SELECT FROM pg_locks WHERE NOT granted"):
             assert not erasing.done()

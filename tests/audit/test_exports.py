@@ -51,10 +51,12 @@ def test_an_outsider_can_check_an_export_with_the_first_key_or_the_last(
 def test_it_holds_each_argument_and_result_once(log: RunPorts) -> None:
     lines = [line for tenant in (0, 1) for line in exported(log, tenant)[1:-1]]
     leaves = [json.loads(line["leaf"]) for line in lines]
-    assert {leaf["kind"] for leaf in leaves} == {"proposed", "decided", "settled", "erased", "dropped", "read"}
+    kinds = {"proposed", "decided", "settled", "reported", "erased", "dropped", "read", "changed"}
+    assert {leaf["kind"] for leaf in leaves} == kinds
     for line, leaf in zip(lines, leaves, strict=True):
         payload = line.keys() - {"leaf", "proof", "statement", "key"}
         allowed = {"proposed": {"input", "input_raw"}, "settled": {"output", "approved_input"}}
+        allowed["reported"] = {"input", "output"}
         assert payload <= allowed.get(leaf["kind"], set())
     assert any("approved_input" in line for line in lines)
     assert any("input_raw" in line for line in lines)

@@ -22,7 +22,7 @@ from tests.stack import Stack
 Receipt = dict[str, Any]
 NOTE = 'call: save_note {"title": "Milk", "content": "Two litres", "tags": ["é", "𝒳"]}'
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hi Bob"}'
-# Authentication, the walls, the call, its entries and decisions, the head, the keys, the tiles.
+# Authentication, the scope, the call, its entries and decisions, the head, the keys, the tiles.
 PIN = 9
 
 
@@ -193,11 +193,11 @@ def test_reading_anothers_receipt_is_on_record_and_ones_own_is_not(
 
 
 def test_a_member_gets_the_head_of_the_log_and_its_keys(stack: Stack, tenant: Cast, receipt: Receipt) -> None:
-    told = stack.get(tenant.alice, "/api/v1/ledger/checkpoint").json()
+    checkpoint = stack.get(tenant.alice, "/api/v1/ledger/checkpoint").json()
     note = stack.get(tenant.alice, "/api/v1/ledger/checkpoint", headers={"Accept": "text/plain"})
     assert note.headers["content-type"] == "text/plain; charset=utf-8"
-    assert note.text == told["note"]
-    assert told["size"] >= receipt["inclusion_proof"]["tree_size"]
+    assert note.text == checkpoint["note"]
+    assert checkpoint["size"] >= receipt["inclusion_proof"]["tree_size"]
     known = stack.get(tenant.alice, "/api/v1/ledger/keys").json()["keys"]
     assert vkey() in [key["vkey"] for key in known]
     assert httpx.get(f"{stack.url}/api/v1/ledger/keys").status_code == 401

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit.calls import ledger, recorder
+from audit.calls import begun, ledger, recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
@@ -41,7 +41,7 @@ async def _in_status(person: Person, status: str) -> Row:
         await recorder.propose(connection, place(person), [call], queued)
     if status in ("claimed", "running", "success"):
         async with transaction(person.scope) as connection:
-            claimed = await recorder.claim(connection, person.scope, call.id, 15)
+            claimed = await begun.claim(connection, person.scope, call.id, 15)
             assert claimed is not None
             if status == "claimed":
                 # As an older release left it.
@@ -49,7 +49,7 @@ async def _in_status(person: Person, status: str) -> Row:
                     "UPDATE tool_calls SET status = 'claimed', started_at = NULL WHERE id = %s", [call.id]
                 )
             if status == "success":
-                assert await recorder.settle(connection, claimed, success())
+                assert await begun.settle(connection, claimed, success())
     found = row_of(call.id)
     assert found["status"] == status
     return found
@@ -60,15 +60,15 @@ async def _enqueue(connection: recorder.Connection, call: Row) -> object:
 
 
 async def _claim(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.claim(connection, TenantScope(call["tenant_id"], call["user_id"]), call["id"], 15)
+    return await begun.claim(connection, TenantScope(call["tenant_id"], call["user_id"]), call["id"], 15)
 
 
 async def _requeue(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.requeue(connection, as_call(call))
+    return await begun.requeue(connection, as_call(call))
 
 
 async def _settle(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.settle(connection, as_call(call), success())
+    return await begun.settle(connection, as_call(call), success())
 
 
 async def _withdraw(connection: recorder.Connection, call: Row) -> object:
@@ -198,8 +198,8 @@ async def _decide(person: Person, call: Row, decision: Row) -> None:
 async def test_an_old_fence_changes_nothing(tenant: Cast, status: str, move: str) -> None:
     late = await _in_status(tenant.alice, status)
     async with transaction(tenant.alice.scope) as connection:
-        assert await recorder.requeue(connection, as_call(late))
-        assert await recorder.claim(connection, tenant.alice.scope, late["id"], 15) is not None
+        assert await begun.requeue(connection, as_call(late))
+        assert await begun.claim(connection, tenant.alice.scope, late["id"], 15) is not None
     current = row_of(late["id"])
     assert current["fence"] == late["fence"] + 1
     async with transaction(tenant.alice.scope) as connection:
@@ -238,10 +238,10 @@ async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cas
 async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.requeue(connection, as_call(call))
-        again = await recorder.claim(connection, tenant.alice.scope, call["id"], 15)
+        await begun.requeue(connection, as_call(call))
+        again = await begun.claim(connection, tenant.alice.scope, call["id"], 15)
         assert again is not None
-        await recorder.settle(connection, again, success())
+        await begun.settle(connection, again, success())
     done = row_of(call["id"])
     assert (done["attempt"], done["fence"], done["lease_until"]) == (2, 2, None)
     assert done["started_at"] == call["started_at"]
@@ -311,7 +311,7 @@ async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) ->
     failed = await _in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
         outcome = Outcome(failure=Failure("timeout", "Too slow – é 𝒳."), display="x", execution_time_ms=30_000)
-        assert await recorder.settle(connection, as_call(failed), outcome)
+        assert await begun.settle(connection, as_call(failed), outcome)
     withdrawn = await _in_status(tenant.alice, "queued")
     async with transaction(tenant.alice.scope) as connection:
         assert await recorder.withdraw(connection, withdrawn["run_id"], Failure("cancelled", "Cancelled."))
@@ -324,7 +324,7 @@ async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) ->
 # --- locked instead of claimed ---------------------------------------------------------------------------------------
 async def test_a_locked_call_is_settled_with_its_effect_in_one_commit(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
         assert held is not None
         assert (held.call.fence, held.call.attempt, held.call.status) == (1, 1, "queued")
         await held.connection.execute(
@@ -343,12 +343,12 @@ async def test_a_locked_call_is_settled_with_its_effect_in_one_commit(tenant: Ca
 async def test_a_locked_call_that_is_not_settled_is_as_it_was(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
     with suppress(ZeroDivisionError):
-        async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+        async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
             raise ZeroDivisionError
     assert held is not None
     assert row_of(call["id"]) == call
     # What went wrong is recorded afterwards, and so is the attempt.
-    assert await recorder.settle(None, held.call, Outcome(failure=Failure("execution_error", "It failed.")))
+    assert await begun.settle(None, held.call, Outcome(failure=Failure("execution_error", "It failed.")))
     after = row_of(call["id"])
     assert (after["status"], after["attempt"], after["fence"]) == ("error", 1, 1)
     assert after["started_at"] == held.call.started_at
@@ -357,15 +357,15 @@ async def test_a_locked_call_that_is_not_settled_is_as_it_was(tenant: Cast) -> N
 
 async def test_while_a_call_is_locked_nobody_else_takes_withdraws_or_resends_it(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
         assert held is not None
-        async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as second:
+        async with begun.locked(tenant.alice.scope, call["id"], None, 15) as second:
             assert second is None
         async with transaction(tenant.alice.scope) as connection:
             assert await _withdraw(connection, call) == []
             assert await recorder.resend(connection, call["id"]) is False
         await held.settle(success())
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as late:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as late:
         assert late is None
     assert row_of(call["id"])["status"] == "success"
     assert kinds_of(call["id"]) == ["proposed", "settled"]
@@ -373,21 +373,21 @@ async def test_while_a_call_is_locked_nobody_else_takes_withdraws_or_resends_it(
 
 async def test_of_two_attempts_that_were_rolled_back_one_settles(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as first:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as first:
         pass
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as second:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as second:
         assert first is not None and second is not None
         await second.settle(success())
-    assert not await recorder.settle(None, first.call, Outcome(failure=Failure("timeout", "Late.")))
-    assert not await recorder.requeue(None, first.call)
+    assert not await begun.settle(None, first.call, Outcome(failure=Failure("timeout", "Late.")))
+    assert not await begun.requeue(None, first.call)
     assert (row_of(call["id"])["status"], kinds_of(call["id"])) == ("success", ["proposed", "settled"])
 
 
 async def test_an_attempt_that_goes_back_to_the_queue_counts(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
         assert held is not None
-    assert await recorder.requeue(None, held.call)
+    assert await begun.requeue(None, held.call)
     after = row_of(call["id"])
     assert (after["status"], after["attempt"], after["fence"], after["started_at"]) == (
         *("queued", 1, 1),
@@ -398,11 +398,11 @@ async def test_an_attempt_that_goes_back_to_the_queue_counts(tenant: Cast) -> No
 
 async def test_a_claimed_call_is_locked_under_its_fence_only(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "running")
-    async with recorder.locked(tenant.alice.scope, call["id"], call["fence"] - 1, 15) as old:
+    async with begun.locked(tenant.alice.scope, call["id"], call["fence"] - 1, 15) as old:
         assert old is None
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as queued:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as queued:
         assert queued is None
-    async with recorder.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
+    async with begun.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
         assert held is not None
         assert (held.call.fence, held.call.attempt) == (1, 1)
         await held.settle(success())
@@ -413,14 +413,14 @@ async def test_a_claimed_call_is_locked_under_its_fence_only(tenant: Cast) -> No
 
 async def test_postgresql_ends_the_transaction_of_a_worker_that_says_nothing_any_more(tenant: Cast) -> None:
     call = await _in_status(tenant.alice, "queued")
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 0.2) as stopped:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 0.2) as stopped:
         assert stopped is not None
         await stopped.connection.execute("SELECT 1")
         await eventually(lambda: _free(call["id"]))
         with pytest.raises(psycopg.Error):
             await stopped.settle(success())
     assert row_of(call["id"]) == call
-    async with recorder.locked(tenant.alice.scope, call["id"], None, 15) as held:
+    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
         assert held is not None
         await held.settle(success())
     assert kinds_of(call["id"]) == ["proposed", "settled"]
@@ -455,7 +455,7 @@ async def test_the_app_itself_may_neither_change_nor_delete_the_ledger(tenant: C
 async def test_a_ledger_that_cannot_be_written_stops_the_call(tenant: Cast, other_tenant: Cast) -> None:
     call = new_call()
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        # As when the call's tenant and the walls differ.
+        # As when the call belongs to another tenant than the transaction.
         await _propose(other_tenant.alice, tenant.alice, call)
     assert rows("SELECT id FROM tool_calls WHERE id = %(id)s", id=call.id) == []
 
@@ -467,5 +467,5 @@ async def _propose(within: Person, of: Person, call: recorder.NewCall) -> None:
 
 async def _settle_and_fail(person: Person, call: Row) -> None:
     async with transaction(person.scope) as connection:
-        assert await recorder.settle(connection, as_call(call), success())
+        assert await begun.settle(connection, as_call(call), success())
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""Retention: payloads go when they are as old as a tenant says, and months when they are as old as the house says."""
+"""Retention: payloads go when they are as old as a tenant says, months when they are as old as the operator says."""
 
 import asyncio
 import os
@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 from approvals.requests.erasure import erase_between
-from audit.calls import ledger, recorder
+from audit.calls import begun, ledger, recorder
 from audit.identifiers import uuid7
 from audit.retention import erasure as audit_erasure
 from audit.retention import expiry
-from gateway.runs import erasure
+from gateway.runs.conversations import erasure
 from tenants.scope import transactions
 from tenants.scope.transactions import transaction
 from tests.approvals.requests import held
@@ -111,9 +111,9 @@ async def test_a_call_that_is_not_final_waits_and_keeps_nothing_else(tenant: Cas
     got_to = _got_to(tenant)
     assert got_to is not None and abs(got_to - (edge - timedelta(days=2))) < timedelta(seconds=1)
     async with transaction(tenant.alice.scope) as connection:
-        row = await recorder.claim(connection, tenant.alice.scope, waiting, 15)
+        row = await begun.claim(connection, tenant.alice.scope, waiting, 15)
         assert row is not None
-        await recorder.settle(connection, row, success())
+        await begun.settle(connection, row, success())
     assert await expiry.erase_old(erasure.copies) == 1
     assert _erased(tenant) == {first, waiting, last}
     got_to = _got_to(tenant)

@@ -98,7 +98,7 @@ def _set_back(connection: Connection) -> int:
     for table, column in (("tool_calls", "id"), ("approval_decisions", "call_id")):
         connection.execute(f"DELETE FROM {table} WHERE {column} IN ({newer})".encode(), {"size": size})
     records = newer.replace("call_id", "record_id")
-    for table in ("erasures", "history_reads"):
+    for table in ("erasures", "history_reads", "setting_changes"):
         connection.execute(f"DELETE FROM {table} WHERE id IN ({records})".encode(), {"size": size})
     connection.execute("DELETE FROM ledger_entries WHERE leaf_index >= %s OR leaf_index IS NULL", [size])
     connection.execute("DELETE FROM ledger_checkpoints WHERE size > %s", [size])
@@ -146,10 +146,10 @@ def test_nothing_that_is_found_shows_a_payload_or_a_key(log: RunPorts) -> None:
         rows = connection.execute("SELECT row_key, input FROM tool_calls WHERE row_key IS NOT NULL").fetchall()
         connection.execute("UPDATE tool_calls SET input = '{\"secret\": 1}', output = '{}', display = 'secret'")
         found, _ = log.verified(connection)
-    told = "\n".join([*texts(found), *(json.dumps(each.as_json()) for each in found)])
+    shown = "\n".join([*texts(found), *(json.dumps(each.as_json()) for each in found)])
     assert len(found) > 100
-    assert "secret" not in told
-    assert not any(row["row_key"].hex() in told or str(row["input"]) in told for row in rows if row["input"])
+    assert "secret" not in shown
+    assert not any(row["row_key"].hex() in shown or str(row["input"]) in shown for row in rows if row["input"])
 
 
 def test_the_command_says_line_by_line_what_is_wrong(log: RunPorts, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from audit.checks.processes import CannotVerify, Processes
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
 from tests.audit.whole import RunPorts, make_log
+from tests.processes import run
 
 Change = Callable[[psycopg.Connection[Any]], Any]
 TAMPERED: dict[str, str] = {
@@ -180,6 +181,4 @@ django.setup()
 from django.core.management import execute_from_command_line
 execute_from_command_line(["manage.py", "audit", "verify", *{json.dumps(words)}])
 """
-    return subprocess.run(
-        [sys.executable, "-c", program], env=log.environment(), capture_output=True, text=True, check=False
-    )
+    return run([sys.executable, "-c", program], env=log.environment(), capture_output=True, text=True, check=False)

@@ -20,16 +20,19 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
 from approvals.requests import erasure as approvals_erasure
-from audit.calls import ledger, reading, recorder
+from audit.calls import begun, ledger, reading, recorder, reported
 from audit.calls.recorder import Failure, NewCall, Outcome, Place
+from audit.calls.reported import Reported
 from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
+from audit.changes import recording
 from audit.checks.findings import Finding, Summary
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
 from audit.identifiers import uuid7
 from audit.log import checkpoints, keys, rotation, sealing
 from audit.retention import erasure
+from tenants.people.changes import Said, acting, between
 from tenants.scope import jsonb, transactions
 from tenants.scope.transactions import TenantScope
 
@@ -144,7 +147,7 @@ def _unguard(connection: psycopg.Connection[Any]) -> None:
     """What the owner can do: take away the triggers, and every constraint but the primary keys."""
     tables = connection.execute(
         "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
-        " AND relname ~ '^(tool_calls$|ledger_|approval_|erasures|history_reads)'"
+        " AND relname ~ '^(tool_calls$|ledger_|approval_|erasures|history_reads|setting_changes)'"
     ).fetchall()
     for [table] in tables:
         connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
@@ -159,7 +162,7 @@ def _unguard(connection: psycopg.Connection[Any]) -> None:
 async def fill(world: RunPorts, count: int, rng: random.Random) -> None:
     """Calls of every kind, one after another."""
     async with await _connected(world) as connection:
-        kinds = [_succeeded, _cut, _refused, _unreadable, _failed, _approved, _denied, _withdrawn]
+        kinds = [_succeeded, _cut, _refused, _unreadable, _failed, _approved, _denied, _withdrawn, _reported]
         for number in range(count):
             tenant_id, user_id = world.people[number % 2 * 2]
             approver = world.people[number % 2 * 2 + 1][1]
@@ -195,9 +198,9 @@ def _outcome(rng: random.Random, output: Any = None) -> Outcome:
 
 
 async def _ran(connection: Connection, place: Place, call_id: uuid.UUID, outcome: Outcome) -> None:
-    claimed = await recorder.claim(connection, TenantScope(place.tenant_id, place.user_id), call_id, 15)
+    claimed = await begun.claim(connection, TenantScope(place.tenant_id, place.user_id), call_id, 15)
     assert claimed is not None
-    assert await recorder.settle(connection, claimed, outcome)
+    assert await begun.settle(connection, claimed, outcome)
 
 
 async def _succeeded(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -231,6 +234,12 @@ async def _failed(connection: Connection, place: Place, approver: uuid.UUID, rng
     await _ran(
         connection, place, call.id, Outcome(failure=Failure("timeout", "Too slow."), display="x", execution_time_ms=9)
     )
+
+
+async def _reported(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
+    output = {"found": rng.randrange(10**6)}
+    said = Reported("github.search", None, {"query": "é"}, "Reported.", output, 30, sha256_hex(output), None, 12)
+    await reported.record(connection, TenantScope(place.tenant_id, place.user_id), [said])
 
 
 async def _withdrawn(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
@@ -320,6 +329,22 @@ async def read(world: RunPorts, count: int) -> None:
                 await connection.execute(ledger.INSERT.encode(), entry)
 
 
+async def change_settings(world: RunPorts, count: int) -> None:
+    """Somebody changes settings."""
+    async with await _connected(world) as connection:
+        tenant_id, user_id = world.people[0]
+        for number in range(count):
+            said = [Said(tenant_id, "agent", user_id, f"agent-{number}", {"max_turns": each}) for each in (8, number)]
+            with acting(user_id, "api"):
+                made = between(*said)
+            assert made is not None
+            row = recording.row_of(made)
+            async with connection.transaction():
+                await insert(connection, "setting_changes", row | {"changes": Jsonb(row["changes"])})
+                entry = ledger.entry(tenant_id, row["row_key"], ledger.changed(row), record_id=row["id"])
+                await connection.execute(ledger.INSERT.encode(), entry)
+
+
 async def drop_month(world: RunPorts, count: int) -> None:
     """An old month's calls of a tenant, which then go as a whole."""
     async with await _connected(world) as connection:
@@ -352,7 +377,7 @@ async def age(world: RunPorts, versions: tuple[int, ...] = (1, 2)) -> None:
             query = (
                 "SELECT c.* FROM tool_calls c WHERE status IN ('success', 'error') AND row_key IS NOT NULL AND NOT"
                 " EXISTS (SELECT FROM ledger_entries e WHERE e.call_id = c.id AND (leaf_index IS NOT NULL"
-                " OR version < 3)) ORDER BY (approval_id IS NULL), id LIMIT 12"
+                " OR version < 3)) AND origin <> 'native' ORDER BY (approval_id IS NULL), id LIMIT 12"
             )
             for call in await (await connection.execute(query.encode())).fetchall():
                 await _aged(connection, call, version)
@@ -384,7 +409,7 @@ async def leave_open(world: RunPorts) -> None:
             async with connection.transaction():
                 await recorder.propose(connection, place, [call], frozenset([call.id] if state else []))
                 if state >= 2:
-                    await recorder.claim(connection, TenantScope(tenant_id, user_id), call.id, 15)
+                    await begun.claim(connection, TenantScope(tenant_id, user_id), call.id, 15)
         async with connection.transaction():
             await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
 
@@ -400,6 +425,7 @@ def make_log(count: int = 280) -> RunPorts:
     for _ in range(2):
         world.run(lambda: fill(world, count // 4, rng))
         world.run(lambda: read(world, 4))
+        world.run(lambda: change_settings(world, 4))
         world.seal()
     world.run(rotation.rotate)
     world.run(lambda: fill(world, count // 4, rng))

@@ -4,7 +4,8 @@ import os
 import socket
 from typing import Any
 
-from bench import machine, peers
+from bench import peers
+from bench.rig import machine
 
 
 def test_the_process_that_listens_at_a_port_is_found() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.stack import Stack
+from bench.rig.stack import Stack
 from gateway.embedded.commands import BEAT, WEB, WORKER
 
 ROOT = Path(__file__).resolve().parent.parent.parent

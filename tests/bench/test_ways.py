@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from bench import report, sdk
-from bench.measure import median
+from bench import report
+from bench.rig import sdk
+from bench.rig.measure import median
 from bench.scenarios import V1_CHAT, V1_STREAM, request_text
 from tests.people import Cast
 

@@ -25,7 +25,7 @@ WRONG = {
     *("live_parallel_multiple_2-2-0", "live_simple_71-35-0", "live_simple_106-63-0", "live_simple_112-68-0"),
     *("parallel_multiple_21", "parallel_multiple_26", "parallel_multiple_94", "simple_python_200"),
 }
-TOLD: dict[str, Callable[[Prompt, Names], list[tuple[str, Any]]]] = {
+SHOWN: dict[str, Callable[[Prompt, Names], list[tuple[str, Any]]]] = {
     "openai": lambda prompt, names: [
         (call["function"]["name"], orjson.loads(call["function"]["arguments"]))
         for call in openai_wire.body(prompt, names, limit="n", streaming=False)["messages"][1]["tool_calls"]
@@ -50,7 +50,7 @@ def test_the_right_calls_fit_and_the_wrong_ones_do_not(calls: list[Call]) -> Non
     assert set(refused) == WRONG
 
 
-@pytest.mark.parametrize("provider", TOLD)
+@pytest.mark.parametrize("provider", SHOWN)
 def test_each_call_is_told_to_each_provider_as_it_was(calls: list[Call], provider: str) -> None:
     made = tuple(
         SuggestedCall(f"call_{number}", call.function.name, orjson.dumps(call.arguments).decode())
@@ -58,7 +58,7 @@ def test_each_call_is_told_to_each_provider_as_it_was(calls: list[Call], provide
     )
     prompt = Prompt("m", (UserMessage("hi"), AssistantMessage("", made)))
     names = Names(call.function.name for call in calls)
-    told = TOLD[provider](prompt, names)
-    assert [(names.real(name), given) for name, given in told] == [
+    shown = SHOWN[provider](prompt, names)
+    assert [(names.real(name), given) for name, given in shown] == [
         (call.function.name, call.arguments) for call in calls
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from gateway.providers import managed
 from gateway.providers.anthropic import requests
 from gateway.providers.gemini import requests as gemini_wire
 from gateway.providers.interface import ClientTool, Prompt, UserMessage
@@ -17,14 +18,14 @@ from tools import definitions
 from tools.interface import Tier, ToolSpec
 from tools.schemas import schema
 
-Told = list[tuple[str, str, dict[str, Any]]]
+Shown = list[tuple[str, str, dict[str, Any]]]
 ACCEPTED = {
     "openai": r"[a-zA-Z0-9_-]{1,64}",
     "anthropic": r"[a-zA-Z0-9_-]{1,64}",
     "gemini": r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}",
     "mcp": r"[a-zA-Z0-9_.-]{1,128}",
 }
-READ: dict[str, Callable[[list[Any]], Told]] = {
+READ: dict[str, Callable[[list[Any]], Shown]] = {
     "openai": lambda tools: [
         (tool["function"]["name"], tool["function"]["description"], tool["function"]["parameters"]) for tool in tools
     ],
@@ -63,16 +64,16 @@ def test_the_schema_of_each_is_one_that_a_tool_may_declare(functions: list[Funct
 def test_each_is_translated_as_a_managed_tool_and_back(functions: list[Function], style: str) -> None:
     names = Names(function.name for function in functions)
     specs = [ToolSpec(each.name, each.description, each.parameters, Tier.READ_ONLY) for each in functions]
-    assert_told(READ[style](sent(DEFINE[style](specs, names.alias))), functions, names, ACCEPTED[style])
+    assert_shown(READ[style](sent(DEFINE[style](specs, names.alias))), functions, names, ACCEPTED[style])
 
 
 @pytest.mark.parametrize("provider", BODY)
 def test_each_is_translated_as_a_tool_of_the_clients_and_back(functions: list[Function], provider: str) -> None:
     tools = tuple(ClientTool(each.name, each.description, each.parameters) for each in functions)
     prompt = Prompt("m", (UserMessage("hi"),), client_tools=tools)
-    names = gemini_wire.names(prompt)
-    told = READ[provider](sent(BODY[provider](prompt, names)["tools"]))
-    assert_told(told, functions, names, ACCEPTED[provider])
+    names = managed.names(prompt)
+    shown = READ[provider](sent(BODY[provider](prompt, names)["tools"]))
+    assert_shown(shown, functions, names, ACCEPTED[provider])
 
 
 def sent(tools: list[Any]) -> list[Any]:
@@ -81,11 +82,11 @@ def sent(tools: list[Any]) -> list[Any]:
     return arrived
 
 
-def assert_told(told: Told, functions: list[Function], names: Names, accepted: str) -> None:
+def assert_shown(shown: Shown, functions: list[Function], names: Names, accepted: str) -> None:
     """Each function is told under a name that is accepted and its own alone, and else as it is."""
     rule = re.compile(accepted)
-    assert [name for name, _, _ in told if not rule.fullmatch(name)] == []
-    assert len({name for name, _, _ in told}) == len({function.name for function in functions})
-    assert [(names.real(name), description, parameters) for name, description, parameters in told] == [
+    assert [name for name, _, _ in shown if not rule.fullmatch(name)] == []
+    assert len({name for name, _, _ in shown}) == len({function.name for function in functions})
+    assert [(names.real(name), description, parameters) for name, description, parameters in shown] == [
         (function.name, function.description, function.parameters) for function in functions
     ]

@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from tests.browser.driving import DESK, PATIENCE_MS, Visit
-from tests.stack import Stack
+from tests.browser.windows import Windows
+from tests.stack import END_SECONDS, Stack
 
 if TYPE_CHECKING:
     # Importing it needs settings, which are not there yet when this file is read.
@@ -30,12 +33,22 @@ FLAGS = [
     "--disable-sync",
 ]
 
+# What a whole run need not wait for at its end.
+CLOSE_SECONDS = 5
+
+on_its_loop = pytest_asyncio.fixture(loop_scope="session")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder drives a browser."""
+    """Everything in this folder drives a browser, and on one event loop: the connection to it belongs to a loop.
+
+    An asynchronous fixture of a test here says so, too: `@on_its_loop`.
+    """
     for item in items:
         if "tests/browser/" in item.path.as_posix():
             item.add_marker("browser")
+            if item.get_closest_marker("asyncio"):
+                item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 @pytest.fixture(scope="session")
@@ -62,19 +75,41 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
         # The whole group: what was started is a Node process that has started the browser.
         os.killpg(server.pid, signal.SIGTERM)
+        try:
+            server.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(server.pid, signal.SIGKILL)
 
 
-@pytest.fixture
-async def browser(chromium: str) -> AsyncIterator[Browser]:
-    """A connection to Chromium; with it go the windows that the test has opened."""
-    async with async_playwright() as playwright:
-        connected = await playwright.chromium.connect(chromium, timeout=PATIENCE_MS)
-        yield connected
-        await connected.close()
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def connected(chromium: str) -> AsyncIterator[Browser]:
+    """The connection to Chromium, through a Node process of Playwright's that takes half a second to start."""
+    playwright = await async_playwright().start()
+    connected = await playwright.chromium.connect(chromium, timeout=PATIENCE_MS)
+    yield connected
+    # A connection that nobody has read from for minutes does not answer any more; its process ends with this one.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await connected.close()
+            await playwright.stop()
 
 
-@pytest.fixture
-async def visit(browser: Browser, stack: Stack) -> AsyncIterator[Visit]:
+@pytest.fixture(scope="session")
+def windows(connected: Browser) -> Windows:
+    """Those that `visit` opens, for all tests of a worker."""
+    return Windows(connected)
+
+
+@on_its_loop
+async def browser(connected: Browser, windows: Windows) -> AsyncIterator[Browser]:
+    """Chromium; the windows that the test itself opens are closed at its end."""
+    yield connected
+    for context in set(connected.contexts) - windows.open():
+        await context.close()
+
+
+@on_its_loop
+async def visit(browser: Browser, windows: Windows, stack: Stack) -> AsyncIterator[Visit]:
     """`await visit("/history/", tenant.alice)`: a page in a window of its own, logged in; None stays outside.
 
     `size` is (width, height) in CSS pixels, `scheme` "light" or "dark". At the end of the test no page may have
@@ -87,10 +122,7 @@ async def visit(browser: Browser, stack: Stack) -> AsyncIterator[Visit]:
     async def open_page(
         path: str, person: "Person | None", size: tuple[int, int] = DESK, scheme: Any = "light"
     ) -> Page:
-        context = await browser.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, base_url=stack.url
-        )
-        context.set_default_timeout(PATIENCE_MS)
+        context = await windows.take(stack.url, size, scheme)
         if person is not None:
             key = await asyncio.to_thread(session_of, person)
             await context.add_cookies([{"name": "sessionid", "value": key, "url": stack.url}])
@@ -106,4 +138,16 @@ async def visit(browser: Browser, stack: Stack) -> AsyncIterator[Visit]:
         return page
 
     yield open_page
+    await windows.give_back()
     assert broken == []
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
+async def _closed_loop_resources() -> AsyncIterator[None]:
+    """As everywhere, but on the loop that these tests have."""
+    yield
+    from tenants.scope import transactions
+    from tools.network import redis
+
+    await redis.close()
+    await transactions.close_pools()

@@ -17,7 +17,7 @@ ADMIN_ONLY = {"script-src": "'unsafe-eval'", "style-src": "'unsafe-inline'"}
 
 @pytest.fixture
 def operated() -> Cast:
-    """A tenant whose olga is an operator of the whole house."""
+    """A tenant whose olga is an operator of all of Toolgate."""
     cast = make_tenant()
     with on_login("operator"):
         User.objects.filter(pk=cast.olga.principal.user_id).update(is_staff=True, is_superuser=True)
@@ -87,6 +87,8 @@ async def test_only_the_admin_loosens_the_policy_and_only_by_two_words(visit: Vi
         answer = await page.goto(path)
         assert answer is not None
         policies[path] = _directives(answer.headers["content-security-policy"])
+    # The chat's own: the frame of what was drawn, which has a stricter one.
+    assert policies["/"].pop("frame-src") == {"'self'"}
     assert policies["/"] == policies["/history/"]
     for name, words in policies["/admin/"].items():
         assert words - policies["/"][name] == ({ADMIN_ONLY[name]} if name in ADMIN_ONLY else set()), name

@@ -12,6 +12,7 @@ from tests.approvals.requests import held
 from tests.browser import events
 from tests.browser.axe import SOURCE, source, violations
 from tests.browser.driving import DESK, Visit, send
+from tests.keeping.rows import memory
 from tests.notifications.outbox import owner
 from tests.people import Cast
 from tests.stack import Stack
@@ -52,6 +53,23 @@ def test_axe_core_is_the_version_that_is_locked() -> None:
     wanted = lock["packages"]["node_modules/axe-core"]["version"]
     assert wanted == "4.14.1"
     assert text.startswith(f"/*! axe v{wanted}\n")
+
+
+@SIZES
+async def test_nothing_is_in_the_way_of_a_conversations_files(
+    visit: Visit, tenant: Cast, stack: Stack, size: Size
+) -> None:
+    body = (await asyncio.to_thread(stack.chat, tenant.alice, "Write a file notes/plan.md: # Plan\nmilk")).json()
+    chat, files = f"/?c={body['conversation_id']}", f"/conversations/{body['conversation_id']}/files/"
+    page = await visit(chat, tenant.alice, size)
+    await page.get_by_role("button", name="Files").click()
+    await expect(page.get_by_role("link", name="notes/plan.md", exact=True)).to_be_visible()
+    wrong = await looked_at(page, "beside the chat")
+    wrong |= await visited(page, files)
+    await page.get_by_role("link", name="notes/plan.md", exact=True).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("notes/plan.md")
+    wrong |= await looked_at(page, "a file")
+    assert wrong == {}
 
 
 @SIZES
@@ -117,6 +135,14 @@ async def test_nothing_is_in_the_way_on_the_approvers_pages(
     wrong |= await visited(page, "/approvals/", "/approvals/?tab=decided&tool=save_note", f"/approvals/{long}/")
     wrong |= await visited(page, f"/approvals/{denied}/", f"/approvals/{elsewhere}/", "/approvals/?tool=none")
     assert wrong == {}
+
+
+@SIZES
+async def test_nothing_is_in_the_way_on_the_page_of_memories(visit: Visit, tenant: Cast, size: Size) -> None:
+    await asyncio.to_thread(memory, tenant.alice, "Likes quiet hotels", tags=["Travel"], taint=["untrusted"])
+    await asyncio.to_thread(memory, tenant.bob, "The office closes at six", "tenant")
+    page = await visit("/memories/", tenant.alice, size)
+    assert await visited(page, "/memories/", "/memories/?q=office", "/memories/?scope=agent") == {}
 
 
 @SIZES

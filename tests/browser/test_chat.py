@@ -157,7 +157,7 @@ async def test_a_refused_message_goes_back_to_its_author(visit: Visit, tenant: C
     await page.route("**/api/v1/chat", refuse)
     await page.get_by_label("Message", exact=True).fill("Important words")
     await page.keyboard.press("Enter")
-    await expect(page.locator(".run .notice")).to_contain_text("Wait 7 seconds")
+    await expect(page.locator(".run .notice")).to_contain_text("Slow down. Wait 7 seconds")
     await expect(page.get_by_label("Message", exact=True)).to_have_value("Important words")
 
 

@@ -90,6 +90,30 @@ async def test_a_title_that_the_server_refuses_stays_to_be_corrected(visit: Visi
     await expect(page.locator("#side-trouble")).to_be_hidden()
 
 
+async def test_a_branch_is_made_in_the_menu_goes_on_with_what_was_said_and_leaves_the_other_as_it_is(
+    visit: Visit, tenant: Cast, stack: Stack
+) -> None:
+    [made] = await talk(stack, tenant.alice, "hello one")
+    page = await visit("/", tenant.alice)
+    await choose(page, "hello one", "Branch")
+    await expect(
+        page.get_by_text("A branch of another conversation: what was said there is known here.")
+    ).to_be_visible()
+    await expect(page).not_to_have_url(re.compile(f"c={made}"))
+    await send(page, "what are my tasks?")
+    await expect(page.locator("#runs")).to_contain_text("You have no tasks")
+    kinds = "SELECT id, kind, parent_id FROM conversations WHERE tenant_id = %(t)s ORDER BY created_at"
+    [first, branch] = rows(kinds, t=tenant.id)
+    assert (str(first["id"]), first["kind"], branch["kind"], branch["parent_id"]) == (
+        made, "main", "branch", first["id"]
+    )  # fmt: skip
+    said = "SELECT conversation_id FROM messages WHERE tenant_id = %(t)s ORDER BY created_at"
+    assert [row["conversation_id"] for row in rows(said, t=tenant.id)] == [first["id"]] * 2 + [branch["id"]] * 2
+    await page.get_by_role("link", name="another conversation").click()
+    await expect(page.locator("#runs")).to_contain_text("hello one")
+    await expect(page.locator("#runs")).not_to_contain_text("You have no tasks")
+
+
 async def test_a_conversation_is_deleted_only_after_the_dialog_was_answered(
     visit: Visit, tenant: Cast, stack: Stack
 ) -> None:
@@ -160,6 +184,8 @@ async def test_the_menu_and_the_rename_work_with_the_keyboard_alone(visit: Visit
     await tab_to(page, "More actions")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Rename", exact=True)).to_be_focused()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.get_by_role("button", name="Branch", exact=True)).to_be_focused()
     await page.keyboard.press("ArrowDown")
     await expect(page.get_by_role("button", name="Delete", exact=True)).to_be_focused()
     await page.keyboard.press("Escape")

@@ -11,7 +11,7 @@ from playwright.async_api import expect
 
 from gateway.embedded.services.together import EmbeddedServices
 from tests.browser.driving import PATIENCE_MS, Visit
-from tests.faults.house import PACKAGE
+from tests.faults.deployment import PACKAGE
 from tests.faults.remote import Remote
 from tests.people import Cast
 from tests.stack import Stack
@@ -27,7 +27,7 @@ SHOW = HIDE.replace("value: true", "value: false")
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    """A house on this worker's database, with a broker of its own and tools that wait for a remote."""
+    """A deployment on this worker's database, with a broker of its own and tools that wait for a remote."""
     directory = Path(tempfile.mkdtemp(prefix="toolgate-live-"))
     with EmbeddedServices(directory, durable=False, postgres=False) as services:
         environment = {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page
 
+from tests.browser.conftest import on_its_loop
 from tests.browser.driving import PATIENCE_MS
 from tests.people import Cast
 from tests.stack import ROOT, Stack
@@ -69,7 +70,7 @@ def gate(stack: Stack, origin: str) -> Iterator[str]:
     stack.kill("shared web")
 
 
-@pytest.fixture
+@on_its_loop
 async def page(browser: Browser, origin: str) -> AsyncIterator[Page]:
     """The site's page; whatever the browser blocks fails the test."""
     blocked: list[str] = []

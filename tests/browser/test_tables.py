@@ -97,4 +97,4 @@ async def test_a_wide_table_scrolls_by_itself_also_with_the_keyboard(visit: Visi
     box = prose.locator(".wide")
     await box.focus()
     await page.keyboard.press("ArrowRight")
-    await page.wait_for_function("document.querySelector('.wide').scrollLeft > 0")
+    await page.wait_for_function("() => document.querySelector('.wide').scrollLeft > 0")

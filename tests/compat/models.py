@@ -7,7 +7,7 @@ from typing import Any
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 
-from gateway.providers.demo.provider import LABEL
+from gateway.providers.demo.summary import LABEL
 
 MOCKED = {"openai": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-6", "gemini": "gemini/gemini-2.5-pro"}
 MODELS = [*MOCKED.values(), "offline/demo"]

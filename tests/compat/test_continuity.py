@@ -96,8 +96,8 @@ def test_a_pending_approval_is_a_finished_answer_and_its_result_is_in_the_next_t
 
     transcript: Any = [first, {"role": "assistant", "content": said}, first]
     _ask(client(tenant.alice), transcript)
-    told = json.loads(_shown(script, 1)[2][1])
-    assert told["error"]["code"] == "approval_pending"
+    tool_results = json.loads(_shown(script, 1)[2][1])
+    assert tool_results["error"]["code"] == "approval_pending"
 
     url = f"{upstream.stack.url}/api/v1/approvals/{approval}/approve/"
     assert httpx.post(url, json={}, headers=tenant.carol.headers).status_code == 200

@@ -7,7 +7,7 @@ import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Reply, ToolCall
 
-from gateway.providers.demo.provider import LABEL
+from gateway.providers.demo.summary import LABEL
 from tests.compat.clients import CLIENTS, WEATHER, Client, Said
 from tests.compat.models import MOCKED, MODELS, TEXT, script
 from tests.database import rows

@@ -45,7 +45,7 @@ def status_of(request: Any) -> str:
     return str(found[0]["status"])
 
 
-def told(script: Any, turn: int) -> list[Any]:
+def tool_results(script: Any, turn: int) -> list[Any]:
     """What the model was told of its calls."""
     return [json.loads(content) for role, content in shown(script, turn) if role == "tool"]
 
@@ -90,7 +90,7 @@ def test_a_yes_after_the_approvers_yes_gives_the_answer_to_the_real_result(
         second = list(second)[-1].response
     assert (second.output_text, kinds(second)) == ("It is sent.", ["message"])
     assert shown(script, 1)[:2] == [("user", script.name), ("assistant", ["send_email"])]
-    assert [result["ok"] for result in told(script, 1)] == [True]
+    assert [result["ok"] for result in tool_results(script, 1)] == [True]
     # The run that waited ended without asking the model once more, and shows what came of its call.
     assert len(script.asked) == 2
     again: Any = alice.responses.retrieve(first.id)
@@ -107,7 +107,7 @@ def test_a_client_that_keeps_no_state_with_us_says_yes_too(upstream: Upstream, c
     items = [question, *first.output, said(first.output[-1], True)]
     second = ask(alice, items, store=False)
     assert second.output_text == "It is sent."
-    assert [result["ok"] for result in told(script, 1)] == [True]
+    assert [result["ok"] for result in tool_results(script, 1)] == [True]
     # What was said before is not said again.
     ask(alice, [*items, *second.output, question], store=False)
     assert shown(script, 2)[1:] == [*shown(script, 1)[1:], ("assistant", "It is sent."), ("user", script.name)]
@@ -135,7 +135,7 @@ def test_a_no_of_the_one_who_asked_withdraws_the_request(upstream: Upstream, cli
     request = first.output[-1]
     second = ask(alice, [said(request, False, reason="changed my mind")], previous_response_id=first.id)
     assert (second.output_text, status_of(request)) == ("Then not.", "cancelled")
-    assert told(script, 1)[0]["error"]["code"] == "cancelled"
+    assert tool_results(script, 1)[0]["error"]["code"] == "cancelled"
 
 
 def test_a_denied_call_is_what_the_model_is_told(upstream: Upstream, client: Client, tenant: Cast) -> None:
@@ -144,7 +144,7 @@ def test_a_denied_call_is_what_the_model_is_told(upstream: Upstream, client: Cli
     first = ask(alice, script.name)
     decide(upstream, tenant.carol, first.output[-1], "deny")
     ask(alice, [said(first.output[-1], True)], previous_response_id=first.id)
-    assert told(script, 1)[0]["error"]["code"] == "approval_denied"
+    assert tool_results(script, 1)[0]["error"]["code"] == "approval_denied"
 
 
 def test_an_expired_request_goes_on_without_its_call(upstream: Upstream, client: Client, tenant: Cast) -> None:
@@ -153,7 +153,7 @@ def test_an_expired_request_goes_on_without_its_call(upstream: Upstream, client:
     first = ask(alice, script.name)
     _overdue(first.output[-1])
     ask(alice, [said(first.output[-1], True)], previous_response_id=first.id)
-    assert (told(script, 1)[0]["error"]["code"], status_of(first.output[-1])) == ("approval_expired", "expired")
+    assert (tool_results(script, 1)[0]["error"]["code"], status_of(first.output[-1])) == ("approval_expired", "expired")
 
 
 def _overdue(request: Any) -> None:
@@ -166,10 +166,10 @@ def test_a_question_in_between_finds_the_call_still_waiting(upstream: Upstream, 
     alice = client(tenant.alice)
     first = ask(alice, script.name)
     second = ask(alice, f"{script.name} and?", previous_response_id=first.id)
-    assert told(script, 1)[0]["error"]["code"] == "approval_pending"
+    assert tool_results(script, 1)[0]["error"]["code"] == "approval_pending"
     decide(upstream, tenant.carol, first.output[-1])
     ask(alice, [said(first.output[-1], True)], previous_response_id=second.id)
-    assert told(script, 2)[0]["ok"] is True
+    assert tool_results(script, 2)[0]["ok"] is True
 
 
 def test_of_two_requests_each_is_answered_on_its_own(upstream: Upstream, client: Client, tenant: Cast) -> None:
@@ -179,7 +179,7 @@ def test_of_two_requests_each_is_answered_on_its_own(upstream: Upstream, client:
     one, other = first.output[-2:]
     decide(upstream, tenant.carol, one)
     ask(alice, [said(one, True)], previous_response_id=first.id)
-    results = told(script, 1)
+    results = tool_results(script, 1)
     assert (results[0]["ok"], results[1]["error"]["code"]) == (True, "approval_pending")
     # Nothing is done when one of them must be refused.
     with pytest.raises(openai.PermissionDeniedError):

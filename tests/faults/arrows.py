@@ -14,12 +14,13 @@ import psycopg
 from psycopg.rows import dict_row
 
 from tests.faults import journal
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.faults.journal import Arrow
 
 _INSTALL = """
     CREATE TABLE fault_holds (
-        number bigserial PRIMARY KEY, key text NOT NULL, "table" text NOT NULL, before text, after text NOT NULL);
+        number bigserial PRIMARY KEY, key text NOT NULL, depth int NOT NULL, "table" text NOT NULL, before text,
+        after text NOT NULL);
     CREATE TABLE fault_pauses (seconds float NOT NULL);
     CREATE FUNCTION fault_hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
     DECLARE
@@ -27,8 +28,9 @@ _INSTALL = """
         run uuid := CASE TG_ARGV[0] WHEN 'runs' THEN to_jsonb(NEW) ->> 'id' ELSE to_jsonb(NEW) ->> 'run_id' END;
         held bigint;
     BEGIN
-        SELECT h.number INTO held FROM fault_holds h JOIN runs r ON r.idempotency_key = h.key WHERE r.id = run
-            AND h."table" = TG_ARGV[0] AND h.before IS NOT DISTINCT FROM was AND h.after = NEW.status
+        SELECT h.number INTO held FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id)
+        JOIN fault_holds h ON h.key = root.idempotency_key AND h.depth = r.depth
+        WHERE r.id = run AND h."table" = TG_ARGV[0] AND h.before IS NOT DISTINCT FROM was AND h.after = NEW.status
             AND (TG_OP = 'INSERT' OR to_jsonb(OLD) -> 'status' <> to_jsonb(NEW) -> 'status'
                  OR to_jsonb(OLD) -> 'fence' <> to_jsonb(NEW) -> 'fence');
         IF FOUND THEN
@@ -65,13 +67,14 @@ class Stuck:
 
 
 class Holds:
-    """Holds on arrows, each for the run that one Idempotency-Key begins: `with Holds(house) as holds: …`."""
+    """Holds on arrows, each for the run that one Idempotency-Key begins, or for the runs at a depth below it:
+    `with Holds(deployment) as holds: …`."""
 
-    def __init__(self, house: House):
-        self._house = house
+    def __init__(self, deployment: Deployment):
+        self._deployment = deployment
 
     def __enter__(self) -> Self:
-        self._connection = psycopg.connect(self._house.superuser_url, autocommit=True, row_factory=dict_row)
+        self._connection = psycopg.connect(self._deployment.superuser_url, autocommit=True, row_factory=dict_row)
         # Not to wait ourselves where others' commits are made to.
         self._run("SET synchronous_commit = off")
         return self
@@ -85,12 +88,13 @@ class Holds:
         done = self._connection.execute(statement.encode(), values or None)
         return done.fetchall() if done.description else []
 
-    def hold(self, key: str, arrow: Arrow) -> int:
+    def hold(self, key: str, arrow: Arrow, depth: int = 0) -> int:
         """Stop the arrow the first time that the run takes it; returns the hold's number."""
         with self._connection.transaction():
             [row] = self._run(
-                'INSERT INTO fault_holds (key, "table", before, after) VALUES (%s, %s, %s, %s) RETURNING number',
-                *(key, *arrow),
+                """INSERT INTO fault_holds (key, depth, "table", before, after) VALUES (%s, %s, %s, %s, %s)
+                RETURNING number""",
+                *(key, depth, *arrow),
             )
             self._run("SELECT pg_advisory_lock(%s)", row["number"])
         return int(row["number"])
@@ -102,12 +106,12 @@ class Holds:
     def let_commit(self, stuck: Stuck) -> None:
         """Let the commit happen."""
         self.release(stuck.number)
-        self._house.wait_for(lambda: not self._alive(stuck, "wait_event_type = 'Lock'"))
+        self._deployment.wait_for(lambda: not self._alive(stuck, "wait_event_type = 'Lock'"))
 
     def roll_back(self, stuck: Stuck) -> None:
         """Cut the connection inside COMMIT: nothing of the transaction stays."""
         self._run("SELECT pg_terminate_backend(%s)", stuck.pid)
-        self._house.wait_for(lambda: not self._alive(stuck))
+        self._deployment.wait_for(lambda: not self._alive(stuck))
         self.release(stuck.number)
 
     def release(self, number: int) -> None:
@@ -120,12 +124,12 @@ class Holds:
 
 
 @contextmanager
-def unanswered_commits(house: House) -> Iterator[Callable[[], set[int]]]:
+def unanswered_commits(deployment: Deployment) -> Iterator[Callable[[], set[int]]]:
     """Inside, every COMMIT is done and waits for a standby that never comes; at the end its connection is cut.
 
     Its client hears no more than that. Yields what tells the backends that have committed and wait.
     """
-    with psycopg.connect(house.superuser_url, autocommit=True) as connection:
+    with psycopg.connect(deployment.superuser_url, autocommit=True) as connection:
 
         def waiting() -> set[int]:
             return {pid for (pid,) in connection.execute(_WAITING).fetchall()}
@@ -137,9 +141,9 @@ def unanswered_commits(house: House) -> Iterator[Callable[[], set[int]]]:
         set_standby("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         try:
             # The setting holds once a commit of our own waits.
-            probe = threading.Thread(target=_commit, args=(house,), daemon=True)
+            probe = threading.Thread(target=_commit, args=(deployment,), daemon=True)
             probe.start()
-            house.wait_for(waiting)
+            deployment.wait_for(waiting)
             yield waiting
         finally:
             connection.execute(f"SELECT pg_terminate_backend(pid) FROM ({_WAITING}) w".encode())
@@ -147,6 +151,6 @@ def unanswered_commits(house: House) -> Iterator[Callable[[], set[int]]]:
             probe.join()
 
 
-def _commit(house: House) -> None:
-    with suppress(psycopg.OperationalError), psycopg.connect(house.superuser_url, autocommit=True) as connection:
+def _commit(deployment: Deployment) -> None:
+    with suppress(psycopg.OperationalError), psycopg.connect(deployment.superuser_url, autocommit=True) as connection:
         connection.execute("SELECT pg_logical_emit_message(true, 'fault', '')")

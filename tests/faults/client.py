@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from tests.faults.house import House, Member
+from tests.faults.deployment import Deployment, Member
 
 # What says to ask the same again later: nothing is known yet of what became of it, or a human has to decide first.
 AGAIN = {202, 503}
@@ -16,13 +16,16 @@ PAUSE_SECONDS = 0.2
 class Request(threading.Thread):
     """One POST, sent in the background; `status` and `body` are the answer once it has come."""
 
-    def __init__(self, house: House, path: str, body: Any = None, *, key: str = "", person: Member | None = None):
+    def __init__(
+        self, deployment: Deployment, path: str, body: Any = None, *, key: str = "", person: Member | None = None
+    ):
         super().__init__(daemon=True)
         self.key = key or uuid.uuid4().hex
         self.status: int | None = None
         self.body: dict[str, Any] = {}
-        self._url, self._json = house.stack.url + path, body
-        self._headers = (person or house.alice).headers | {"Idempotency-Key": self.key}
+        self.person = person or deployment.alice
+        self._url, self._json = deployment.stack.url + path, body
+        self._headers = self.person.headers | {"Idempotency-Key": self.key}
         self._over = threading.Event()
         self.start()
 
@@ -47,5 +50,7 @@ class Request(threading.Thread):
 class Client(Request):
     """One chat, with an Idempotency-Key, so that sending it again begins no second run."""
 
-    def __init__(self, house: House, content: str, *, key: str = "", person: Member | None = None, **more: Any):
-        super().__init__(house, "/api/v1/chat", {"content": content, **more}, key=key, person=person)
+    def __init__(
+        self, deployment: Deployment, content: str, *, key: str = "", person: Member | None = None, **more: Any
+    ):
+        super().__init__(deployment, "/api/v1/chat", {"content": content, **more}, key=key, person=person)

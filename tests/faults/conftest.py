@@ -1,18 +1,18 @@
-"""The house that the fault tests share, and the table at their end."""
+"""The deployment that the fault tests share, and the table at their end."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from tests.faults import arrows, journal, report
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.faults.remote import Remote
 
 
 @pytest.fixture(scope="package")
-def house() -> Iterator[House]:
-    """One house for all faults of a pytest worker; each test leaves it standing."""
-    with House() as standing:
+def deployment() -> Iterator[Deployment]:
+    """One deployment for all faults of a pytest worker; each test leaves it standing."""
+    with Deployment() as standing:
         journal.install(standing.services.database_owner_url)
         arrows.install(standing.services.database_owner_url)
         yield standing
@@ -27,10 +27,10 @@ def remote() -> Iterator[Remote]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the storms found."""
+    """Print what the storms and the trees found."""
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
-    lines = [
-        value for each in reports if each.when == "call" for name, value in each.user_properties if name == "storm"
-    ]
-    for line in report.table(lines):
+    found = [(name, value) for each in reports if each.when == "call" for name, value in each.user_properties]
+    for line in report.table([value for name, value in found if name == "storm"]):
+        terminalreporter.write_line(line)
+    for line in (line for name, value in found if name == "trees" for line in value):
         terminalreporter.write_line(line)

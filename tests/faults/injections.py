@@ -1,4 +1,4 @@
-"""The faults: each does its harm to a house under load, and starts again at once what it has ended."""
+"""The faults: each does its harm to a deployment under load, and starts again at once what it has ended."""
 
 import os
 import signal
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from functools import partial
 
 from tests.faults.arrows import unanswered_commits
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.waiting import PATIENCE_SECONDS
 
 # A fault may answer from when its recovery counts, as seconds since the epoch, where that is not its beginning.
-Fault = Callable[[House], float | None]
+Fault = Callable[[Deployment], float | None]
 
 PROCESSES = ("web", "worker", "beat")
 QUEUE = "toolgate:celery"
@@ -22,41 +22,41 @@ _IN_COMMIT = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND 
 _LATELY = "created_at > now() - interval '10 seconds'"
 
 
-def _killed(name: str, house: House) -> None:
-    house.restart(name)
+def _killed(name: str, deployment: Deployment) -> None:
+    deployment.restart(name)
 
 
-def _terminated(name: str, house: House) -> None:
-    house.restart(name, signal.SIGTERM)
+def _terminated(name: str, deployment: Deployment) -> None:
+    deployment.restart(name, signal.SIGTERM)
 
 
-def _valkey_killed(house: House) -> None:
-    house.end_service("valkey").restart()
+def _valkey_killed(deployment: Deployment) -> None:
+    deployment.end_service("valkey").restart()
 
 
-def _valkey_hung(house: House) -> None:
-    assert house.services.valkey is not None
-    with stopped(house.services.valkey.pid):
+def _valkey_hung(deployment: Deployment) -> None:
+    assert deployment.services.valkey is not None
+    with stopped(deployment.services.valkey.pid):
         # It hangs for longer than any client waits for it.
         time.sleep(6)
 
 
-def _valkey_flushed(house: House) -> None:
-    house.valkey().flushall()
+def _valkey_flushed(deployment: Deployment) -> None:
+    deployment.valkey().flushall()
 
 
-def _postgres_ended(how: signal.Signals, house: House) -> None:
-    house.end_service("postgres", how).restart()
+def _postgres_ended(how: signal.Signals, deployment: Deployment) -> None:
+    deployment.end_service("postgres", how).restart()
 
 
-def _everything_killed(house: House) -> float:
+def _everything_killed(deployment: Deployment) -> float:
     """As by a power cut: recovery counts from when everything has been started again."""
     for name in PROCESSES:
-        house.stack.kill(name)
+        deployment.stack.kill(name)
     for name in ("valkey", "postgres"):
-        house.end_service(name).restart()
+        deployment.end_service(name).restart()
     for name in PROCESSES:
-        house.stack.start(name)
+        deployment.stack.start(name)
     return time.time()
 
 
@@ -70,27 +70,27 @@ def stopped(pid: int | None) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
-def _web_stopped(house: House) -> None:
-    with stopped(house.stack.processes["web"].pid):
-        time.sleep(house.lease_seconds + 1)
+def _web_stopped(deployment: Deployment) -> None:
+    with stopped(deployment.stack.processes["web"].pid):
+        time.sleep(deployment.lease_seconds + 1)
 
 
-def _worker_stopped(house: House) -> None:
-    sleeper = house.stack.processes.pop("worker")
+def _worker_stopped(deployment: Deployment) -> None:
+    sleeper = deployment.stack.processes.pop("worker")
     with stopped(sleeper.pid):
-        house.stack.start("worker")
-        time.sleep(house.lease_seconds + 4)
+        deployment.stack.start("worker")
+        time.sleep(deployment.lease_seconds + 4)
     sleeper.terminate()
     sleeper.wait(PATIENCE_SECONDS)
 
 
-def _two_sweepers(house: House) -> None:
+def _two_sweepers(deployment: Deployment) -> None:
     """Two workers that are asked to sweep all the time while a third one's calls lose their leases."""
-    house.stack.kill("worker")
-    house.stack.start("worker")
-    second = house.stack.processes.pop("worker")
-    house.stack.start("worker")
-    sender, end = house.celery(), time.monotonic() + house.lease_seconds + 5
+    deployment.stack.kill("worker")
+    deployment.stack.start("worker")
+    second = deployment.stack.processes.pop("worker")
+    deployment.stack.start("worker")
+    sender, end = deployment.celery(), time.monotonic() + deployment.lease_seconds + 5
     while time.monotonic() < end:
         sender.send_task("gateway.sweep", expires=1)
         time.sleep(0.05)
@@ -98,17 +98,17 @@ def _two_sweepers(house: House) -> None:
     second.wait(PATIENCE_SECONDS)
 
 
-def _messages_dropped(house: House) -> None:
-    valkey = house.valkey()
-    with stopped(house.stack.processes["worker"].pid):
-        house.wait_for(lambda: valkey.llen(QUEUE) >= 3)
+def _messages_dropped(deployment: Deployment) -> None:
+    valkey = deployment.valkey()
+    with stopped(deployment.stack.processes["worker"].pid):
+        deployment.wait_for(lambda: valkey.llen(QUEUE) >= 3)
         valkey.delete(QUEUE)
 
 
-def _messages_duplicated(house: House) -> None:
-    sender = house.celery()
-    calls = house.rows(f"SELECT tenant_id, user_id, id FROM tool_calls WHERE {_LATELY}")
-    runs = house.rows(f"SELECT tenant_id, user_id, id FROM runs WHERE {_LATELY}")
+def _messages_duplicated(deployment: Deployment) -> None:
+    sender = deployment.celery()
+    calls = deployment.rows(f"SELECT tenant_id, user_id, id FROM tool_calls WHERE {_LATELY}")
+    runs = deployment.rows(f"SELECT tenant_id, user_id, id FROM runs WHERE {_LATELY}")
     for task, rows in (
         ("tools.execute_remote", calls),
         ("tools.execute_local", calls),
@@ -121,35 +121,35 @@ def _messages_duplicated(house: House) -> None:
 
 
 @contextmanager
-def _slow_commits(house: House) -> Iterator[Callable[[], list[int]]]:
+def _slow_commits(deployment: Deployment) -> Iterator[Callable[[], list[int]]]:
     """Inside, a COMMIT takes COMMIT_SECONDS; yields what tells the backends that are in one."""
 
     def in_commit() -> list[int]:
-        return [row["pid"] for row in house.rows(_IN_COMMIT)]
+        return [row["pid"] for row in deployment.rows(_IN_COMMIT)]
 
-    house.change("INSERT INTO fault_pauses VALUES (%s)", COMMIT_SECONDS)
+    deployment.change("INSERT INTO fault_pauses VALUES (%s)", COMMIT_SECONDS)
     try:
         yield in_commit
     finally:
-        house.change("DELETE FROM fault_pauses")
+        deployment.change("DELETE FROM fault_pauses")
 
 
-def _commits_cut(house: House) -> None:
-    with _slow_commits(house) as in_commit:
+def _commits_cut(deployment: Deployment) -> None:
+    with _slow_commits(deployment) as in_commit:
         for _ in range(5):
-            for pid in house.wait_for(in_commit):
-                house.change("SELECT pg_terminate_backend(%s)", pid)
+            for pid in deployment.wait_for(in_commit):
+                deployment.change("SELECT pg_terminate_backend(%s)", pid)
 
 
-def _restarted_in_commit(house: House) -> None:
-    with _slow_commits(house) as in_commit:
-        house.wait_for(lambda: len(in_commit()) > 1)
-        house.end_service("postgres", signal.SIGQUIT).restart()
+def _restarted_in_commit(deployment: Deployment) -> None:
+    with _slow_commits(deployment) as in_commit:
+        deployment.wait_for(lambda: len(in_commit()) > 1)
+        deployment.end_service("postgres", signal.SIGQUIT).restart()
 
 
-def _answers_lost(house: House) -> None:
-    with unanswered_commits(house) as waiting:
-        house.wait_for(lambda: len(waiting()) > 3)
+def _answers_lost(deployment: Deployment) -> None:
+    with unanswered_commits(deployment) as waiting:
+        deployment.wait_for(lambda: len(waiting()) > 3)
 
 
 FAULTS: dict[str, Fault] = {

@@ -1,4 +1,4 @@
-"""A journal of every transition that was committed, kept by triggers that a test's house has and Toolgate has not."""
+"""A journal of every transition that was committed, kept by triggers that a test's deployment has, Toolgate has not."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,8 @@ TABLES = ("tool_calls", "runs", "approval_requests")
 _INSTALL = """
     CREATE TABLE fault_journal (
         seq bigserial PRIMARY KEY, at timestamptz NOT NULL DEFAULT clock_timestamp(), "table" text NOT NULL,
-        id uuid, tenant_id uuid, run_id uuid, before text, after text, fence integer);
+        id uuid, tenant_id uuid, run_id uuid, before text, after text, fence integer,
+        transaction xid8 NOT NULL DEFAULT pg_current_xact_id());
     CREATE INDEX ON fault_journal (run_id);
     CREATE FUNCTION fault_journal() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = public AS $$
     DECLARE
@@ -47,12 +48,13 @@ MACHINES: dict[str, dict[str | None, set[str]]] = {
         "proposed": {"queued", "error"},
         "awaiting_approval": {"queued", "error"},
         "queued": {"running", "success", "error", "queued"},
-        "running": {"success", "error", "queued"},
+        "running": {"success", "error", "queued", "running"},
     },
     "runs": {
         None: {"in_progress"},
-        "in_progress": {"in_progress", "requires_action", "completed", "incomplete", "failed", "cancelled"},
+        "in_progress": {"in_progress", "requires_action", "waiting", "completed", "incomplete", "failed", "cancelled"},
         "requires_action": {"in_progress", "cancelled"},
+        "waiting": {"in_progress", "cancelled"},
     },
     "approval_requests": {
         None: {"pending"},

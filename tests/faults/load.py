@@ -9,7 +9,7 @@ from typing import Self
 
 from tests.faults.client import Client, Request
 from tests.faults.decisions import Humans
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.faults.remote import Remote
 from tests.waiting import PATIENCE_SECONDS
 
@@ -30,15 +30,15 @@ VERDICTS = ("approve", "approve", "approve", "deny", "cancel", "expire", "end")
 
 
 class Load:
-    """Clients of two tenants that chat one chat after another: `with Load(house, remote) as load: …`.
+    """Clients of two tenants that chat one chat after another: `with Load(deployment, remote) as load: …`.
 
     At the end every request that was sent has been answered; `clients` has them all, and `decisions` what humans said.
     """
 
-    def __init__(self, house: House, remote: Remote):
+    def __init__(self, deployment: Deployment, remote: Remote):
         self.clients: list[Client] = []
-        self._house, self._remote, self._name = house, remote, uuid.uuid4().hex[:8]
-        self._humans = Humans(house, {})
+        self._deployment, self._remote, self._name = deployment, remote, uuid.uuid4().hex[:8]
+        self._humans = Humans(deployment, {})
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._chat, args=(number,), daemon=True) for number in range(WIDTH)]
 
@@ -69,12 +69,12 @@ class Load:
         at = 0
         while not self._over.is_set():
             key = f"{self._name}-{number}-{at}"
-            person = self._house.zoe if number % 4 == 3 else self._house.alice
+            person = self._deployment.zoe if number % 4 == 3 else self._deployment.alice
             chat = random.choice(CHATS)
             if GUARDED in chat:
                 self._humans.verdicts[key] = random.choice(VERDICTS)
             more = {"wait": 20} if number % 2 else {}
-            client = Client(self._house, self._script(chat, key), key=key, person=person, **more)
+            client = Client(self._deployment, self._script(chat, key), key=key, person=person, **more)
             self.clients.append(client)
             client.join()
             at += 1

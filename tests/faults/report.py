@@ -1,5 +1,6 @@
 """The table of what the storms found."""
 
+from collections import Counter
 from statistics import median
 from typing import Any
 
@@ -21,3 +22,13 @@ def table(lines: list[list[str]]) -> list[str]:
     whole = [list(COLUMNS), *lines, ["all", str(sum(int(each[1]) for each in lines)), str(calls)]]
     widths = [max(len(each[at]) for each in whole if at < len(each)) for at in range(len(COLUMNS))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=False)).rstrip() for each in whole]
+
+
+def of_trees(met: Counter[str], ends: Counter[str], runs: int, calls: int, wrong: list[str]) -> list[str]:
+    """What became of trees of runs: how often each arrow was met in its COMMIT, how the roots ended, what is wrong."""
+    width = max(map(len, met), default=0)
+    trees = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    return [
+        *(f"{name.ljust(width)}  killed {count}" for name, count in sorted(met.items())),
+        f"{sum(ends.values())} trees ({trees}), {runs} runs, {calls} calls, {len(wrong)} wrong",
+    ]

@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.faults.injections import Fault
 from tests.faults.invariants import FINAL_CALL, FINAL_RUN, Findings, look
 from tests.faults.load import Load
@@ -30,30 +30,32 @@ class Outcome:
     recoveries: list[float]
 
 
-def storm(house: House, faults: list[Fault], pause: float | None = None) -> Outcome:
+def storm(deployment: Deployment, faults: list[Fault], pause: float | None = None) -> Outcome:
     """Inject the faults, one after another, into a load; without `pause` each only when the last is recovered from.
 
     Recovery is from the injection until every run and call that was open then is final, or waits for a human.
     """
     remote = Remote(REMOTE_SECONDS)
     recoveries = []
-    with Load(house, remote) as load:
-        house.wait_for(lambda: len(load.clients) > 20)
+    with Load(deployment, remote) as load:
+        deployment.wait_for(lambda: len(load.clients) > 20)
         for fault in faults:
-            house.wait_for(lambda: house.rows(_UNDER_WAY)[0]["n"] > 1)
+            deployment.wait_for(lambda: deployment.rows(_UNDER_WAY)[0]["n"] > 1)
             began = time.time()
-            since = fault(house) or began
+            since = fault(deployment) or began
             if pause is None:
-                recoveries.append(_recovery(house, began, since))
+                recoveries.append(_recovery(deployment, began, since))
             else:
                 time.sleep(pause)
         if pause is not None:
-            recoveries.append(_recovery(house, began, since))
-    findings = look(house, remote, load.clients, load.decisions)
+            recoveries.append(_recovery(deployment, began, since))
+    findings = look(deployment, remote, load.clients, load.decisions)
     remote.close()
     return Outcome(findings, recoveries)
 
 
-def _recovery(house: House, began: float, since: float) -> float:
-    rows = house.wait_for(lambda: [row for row in house.rows(_OPEN_AT, FINAL, began, began) if not row["open"]])
+def _recovery(deployment: Deployment, began: float, since: float) -> float:
+    rows = deployment.wait_for(
+        lambda: [row for row in deployment.rows(_OPEN_AT, FINAL, began, began) if not row["open"]]
+    )
     return max(0.0, rows[0]["last"].timestamp() - since) if rows[0]["last"] else 0.0

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.faults import report
-from tests.faults.house import LONG, House
+from tests.faults.deployment import LONG, Deployment
 from tests.faults.injections import FAULTS, LASTING
 from tests.faults.storm import storm
 
@@ -14,9 +14,9 @@ Record = Callable[[str, object], None]
 TIMES = 3
 
 
-def test_every_fault_upon_the_last(house: House, record_property: Record) -> None:
+def test_every_fault_upon_the_last(deployment: Deployment, record_property: Record) -> None:
     faults = [fault for name, fault in FAULTS.items() if LONG or name not in LASTING]
-    outcome = storm(house, faults, pause=1)
+    outcome = storm(deployment, faults, pause=1)
     record_property("storm", report.line("each upon the last", len(faults), outcome))
     assert outcome.findings.wrong() == []
 
@@ -24,8 +24,8 @@ def test_every_fault_upon_the_last(house: House, record_property: Record) -> Non
 if LONG:
 
     @pytest.mark.parametrize("name", FAULTS)
-    def test_a_fault_again_and_again(house: House, name: str, record_property: Record) -> None:
-        outcome = storm(house, [FAULTS[name]] * TIMES)
+    def test_a_fault_again_and_again(deployment: Deployment, name: str, record_property: Record) -> None:
+        outcome = storm(deployment, [FAULTS[name]] * TIMES)
         record_property("storm", report.line(name, TIMES, outcome))
         assert outcome.findings.wrong() == []
-        assert max(outcome.recoveries) <= house.lease_seconds + 10
+        assert max(outcome.recoveries) <= deployment.lease_seconds + 10

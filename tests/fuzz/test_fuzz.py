@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from django.db import connections
 from gateway.runs import lifecycle
 from tests.approvals.admin import operator
 from tests.browser.sessions import session_of
+from tests.database import rows
 from tests.fuzz import caller, routes, shapes
 from tests.people import Person, make_tenant
 from tests.waiting import PATIENCE_SECONDS
@@ -50,6 +52,8 @@ FIELDS: dict[str, dict[str, object]] = {
         "starts_at": None,
         "ends_at": None,
     },
+    "/api/v1/keys/": {"name": "x", "scopes": ["chat"], "expires_at": None},
+    "/api/v1/keys/<uuid:id>/rotate/": {"overlap": 0},
     "/api/v1/erasures/": {"reason": "x", "user": "x", "conversation": None, "call": None, "until": None},
     "/api/v1/tenant/": {"keep_months": 1, "name": "x"},
     "/v1/chat/completions": {
@@ -131,12 +135,26 @@ def pooled() -> Iterator[None]:
         del connections.settings[alias]["OPTIONS"]["pool"]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_refusals_logged() -> Iterator[None]:
+    """Nobody reads thousands of refusals, and each would be written with a traceback; faults are logged as ever."""
+    requests = logging.getLogger("django.request")
+    level = requests.level
+    requests.setLevel(logging.ERROR)
+    yield
+    requests.setLevel(level)
+
+
 @pytest.fixture(scope="module")
 def olga(pooled: None) -> Person:
     """An owner who is an operator, too: nobody reaches further."""
     person = make_tenant().olga
     operator(person)
     return person
+
+
+# What an operator says of every tenant there holds for the tests that follow, too.
+OF_ALL_TENANTS = ("kill_switches", "model_settings", "model_providers")
 
 
 class Fuzzer:
@@ -166,11 +184,11 @@ def _wrong(url: str, answer: caller.Answer) -> str:
         return shown
     if answer.status < 400:
         return ""
-    kind, told = answer.headers.get("content-type", ""), answer.json()
+    kind, found = answer.headers.get("content-type", ""), answer.json()
     if url.startswith("/api/"):
-        designed = kind == "application/problem+json" and told is not None and told["status"] == answer.status
+        designed = kind == "application/problem+json" and found is not None and found["status"] == answer.status
     elif url.startswith("/v1/"):
-        designed = kind == "application/json" and told is not None and bool(told["error"]["message"])
+        designed = kind == "application/json" and found is not None and bool(found["error"]["message"])
     else:
         designed = answer.status == 405 or bool(answer.body)
     return "" if designed else shown
@@ -186,6 +204,8 @@ async def fuzzer(template: str, olga: Person) -> AsyncIterator[Fuzzer]:
         headers = {"x-csrftoken": b"x" * 32, "cookie": cookies.encode()}
     yield Fuzzer(template, headers)
     await lifecycle.release_all()
+    for table in OF_ALL_TENANTS:
+        await asyncio.to_thread(rows, f"DELETE FROM {table} WHERE tenant_id IS NULL RETURNING tenant_id")
 
 
 @pytest.mark.parametrize("template", ROUTES)

@@ -17,7 +17,7 @@ from gateway.embedded.services.together import EmbeddedServices
 from gateway.operations.backup import programs
 from gateway.operations.backup.errors import BackupRefused
 from tests import processes
-from tests.faults.house import House
+from tests.faults.deployment import Deployment
 from tests.stack import Stack
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -53,9 +53,9 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def house() -> Iterator[House]:
+def deployment() -> Iterator[Deployment]:
     """A Toolgate with a web process, a worker and beat, and data of its own."""
-    with House() as running:
+    with Deployment() as running:
         yield running
 
 
@@ -93,24 +93,24 @@ def until_sealed(url: str) -> None:
 
 
 def test_a_restored_toolgate_goes_on_with_what_waited_and_its_log_is_intact(
-    house: House, cluster: dict[str, str], tmp_path: Path
+    deployment: Deployment, cluster: dict[str, str], tmp_path: Path
 ) -> None:
-    stack, alice, carol = house.stack, house.people["alice"], house.people["carol"]
+    stack, alice, carol = deployment.stack, deployment.people["alice"], deployment.people["carol"]
     assert stack.chat(alice, "Save a note: before the backup").json()["status"] == "completed"
     asked = stack.chat(alice, "Send an email to kim@example.com saying that it works").json()
     assert asked["status"] == "requires_action"
     [waiting] = asked["required_action"]["approvals"]
-    until_sealed(house.services.database_owner_url)
+    until_sealed(deployment.services.database_owner_url)
     file = tmp_path / "toolgate.tar"
-    made = manage(house.environment, "backup", str(file))
+    made = manage(deployment.environment, "backup", str(file))
     assert (made.returncode, made.stderr) == (0, "")
     assert file.stat().st_mode & 0o777 == 0o600
-    before = catalogue(house.services.database_owner_url), counts(house.services.database_owner_url)
+    before = catalogue(deployment.services.database_owner_url), counts(deployment.services.database_owner_url)
 
     restored = manage(cluster, "restore", str(file))
     assert (restored.returncode, [line for line in restored.stderr.splitlines() if line]) == (0, [])
     assert (catalogue(cluster["DATABASE_OWNER_URL"]), counts(cluster["DATABASE_OWNER_URL"])) == before
-    new = house.environment | cluster
+    new = deployment.environment | cluster
     with Stack(**new) as other:
         other.start("beat")
         url = f"{other.url}/api/v1/approvals/{waiting['id']}/approve/"
@@ -133,14 +133,14 @@ def test_a_restored_toolgate_goes_on_with_what_waited_and_its_log_is_intact(
 
 
 def test_a_backup_without_keys_has_none_and_wants_them_at_the_restore(
-    house: House, cluster: dict[str, str], tmp_path: Path
+    deployment: Deployment, cluster: dict[str, str], tmp_path: Path
 ) -> None:
-    stack = house.stack
-    assert stack.chat(house.people["alice"], "Save a note: something to seal").json()["status"] == "completed"
-    until_sealed(house.services.database_owner_url)
+    stack = deployment.stack
+    assert stack.chat(deployment.people["alice"], "Save a note: something to seal").json()["status"] == "completed"
+    until_sealed(deployment.services.database_owner_url)
     file = tmp_path / "bare.tar"
-    assert manage(house.environment, "backup", "--without-keys", str(file)).returncode == 0
-    directory = Path(house.environment["TOOLGATE_DATA_DIR"])
+    assert manage(deployment.environment, "backup", "--without-keys", str(file)).returncode == 0
+    directory = Path(deployment.environment["TOOLGATE_DATA_DIR"])
     with tarfile.open(file) as tar:
         assert set(tar.getnames()) == {"manifest.json", "database.dump", "checkpoints.jsonl", "ledger.pub"}
     secrets = json.loads((directory / "generated.json").read_bytes())
@@ -161,11 +161,11 @@ def test_a_backup_without_keys_has_none_and_wants_them_at_the_restore(
 
 
 def test_what_is_damaged_or_no_backup_is_refused_and_nothing_is_written(
-    house: House, cluster: dict[str, str], tmp_path: Path
+    deployment: Deployment, cluster: dict[str, str], tmp_path: Path
 ) -> None:
     file = tmp_path / "good.tar"
-    assert manage(house.environment, "backup", str(file)).returncode == 0
-    assert "is there already: name another file" in refused(manage(house.environment, "backup", str(file)))
+    assert manage(deployment.environment, "backup", str(file)).returncode == 0
+    assert "is there already: name another file" in refused(manage(deployment.environment, "backup", str(file)))
     whole = file.read_bytes()
     at = whole.index(b"PGDMP") + 5000
     cases = {
@@ -182,10 +182,13 @@ def test_what_is_damaged_or_no_backup_is_refused_and_nothing_is_written(
     assert not (Path(cluster["TOOLGATE_DATA_DIR"]) / "checkpoints.jsonl").exists()
 
 
-def test_a_backup_made_where_the_log_is_not_kept_is_refused(house: House, tmp_path: Path) -> None:
-    assert house.stack.chat(house.people["alice"], "Save a note: something to seal").json()["status"] == "completed"
-    until_sealed(house.services.database_owner_url)
-    elsewhere = house.environment | {"TOOLGATE_DATA_DIR": str(tmp_path / "web")}
+def test_a_backup_made_where_the_log_is_not_kept_is_refused(deployment: Deployment, tmp_path: Path) -> None:
+    assert (
+        deployment.stack.chat(deployment.people["alice"], "Save a note: something to seal").json()["status"]
+        == "completed"
+    )
+    until_sealed(deployment.services.database_owner_url)
+    elsewhere = deployment.environment | {"TOOLGATE_DATA_DIR": str(tmp_path / "web")}
     line = refused(manage(elsewhere, "backup", str(tmp_path / "x.tar")))
     assert line.endswith("run it where the worker's data directory is, and with the worker's settings")
     assert [path.name for path in tmp_path.iterdir()] == ["web"]

@@ -2,13 +2,13 @@
 
 import logging
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from gateway.process.logs import formatter
+from tests import processes
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = "a\x1b[2Jb\x00c\nlevel=info\r\x85\u2028\u202ed\x7f\ud800"
@@ -55,7 +55,7 @@ def test_what_people_write_is_kept_as_it_is() -> None:
 
 @pytest.mark.parametrize("set_up", [WEB, ACCESS, WORKER, BEAT, COMMAND], ids=["web", "access", "worker", "beat", "cli"])
 def test_every_process_writes_its_crashes_that_way(set_up: str) -> None:
-    done = subprocess.run([sys.executable, "-c", set_up + CRASH], cwd=ROOT, env=os.environ, capture_output=True)
+    done = processes.run([sys.executable, "-c", set_up + CRASH], cwd=ROOT, env=os.environ, capture_output=True)
     assert (done.returncode, done.stdout) == (0, b"")
     lines = [each for each in done.stderr.decode().split("\n") if "crash" in each]
     assert len(lines) == 1, done.stderr

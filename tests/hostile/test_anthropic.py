@@ -75,8 +75,8 @@ def test_a_tool_is_called_and_its_result_goes_back(upstream: Upstream, tenant: C
     assert body["usage"] == {"input_tokens": 14, "output_tokens": 6, "turns": 2}
     suggested, results = script.asked[1]["messages"][-2:]
     uses = [part["id"] for part in suggested["content"] if part["type"] == "tool_use"]
-    told = [part["tool_use_id"] for part in results["content"] if part["type"] == "tool_result"]
-    assert uses == told
+    shown = [part["tool_use_id"] for part in results["content"] if part["type"] == "tool_result"]
+    assert uses == shown
     assert json.loads(_plain(results["content"][0]["content"]))["ok"] is True
 
 

@@ -15,13 +15,14 @@ import httpx
 import pytest
 from django.test import override_settings
 
+from tests import processes
 from tests.database import rows
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import ROOT, Stack, free_port
 from tests.waiting import PATIENCE_SECONDS, until
 from tools.gates import policy
+from tools.gates.checks.rate_limit import RateLimit
 from tools.gates.interface import Caller, Candidate, GateContext
-from tools.gates.rate_limit import RateLimit
 from tools.registry import registry
 
 NOTE = json.dumps({"title": "a", "content": "b"})
@@ -67,7 +68,7 @@ def test_several_processes_together_let_through_exactly_the_limit(tenant: Cast) 
     scope = tenant.alice.scope
     command = [sys.executable, "-c", CHARGING, str(scope.tenant_id), str(scope.user_id), "save_note", "30/d"]
     started = [
-        subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
+        processes.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)
     ]
     for process in started:
         assert process.stdin is not None
@@ -144,10 +145,9 @@ def full() -> Iterator[str]:
 
 @pytest.mark.parametrize("away", [hanging, dead, full])
 async def test_without_a_count_reading_goes_on_and_changing_is_refused(tenant: Cast, away: object) -> None:
-    rights = policy.from_row(
-        {"role": "member", "role_ceilings": {}, "default_tools": [], "settings": {}, "grants": []}, "all"
-    )
     caller = Caller(*tenant.alice.scope)
+    said = {"role_ceilings": {}, "default_tools": [], "settings": {}, "grants": [], "switches": None, "taint": "ask"}
+    rights = policy.from_row(said | {"role": "member", "member_id": caller.user_id}, "all")
     with away() as url, override_settings(REDIS_URL=url):  # type: ignore[operator]
         answers = {
             name: await RateLimit().check(Candidate(name, registry().get(name), {}), GateContext(rights, caller))

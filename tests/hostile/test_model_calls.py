@@ -152,10 +152,10 @@ def test_the_model_is_told_the_field_and_the_schema(upstream: Upstream, tenant: 
         completion("", ("c1", "save_note", '{"title": 7, "content": "x"}')), completion("I could not.")
     )
     upstream.stack.chat(tenant.alice, **scripted(script))
-    told = json.loads(script.asked[1]["messages"][-1]["content"])
-    assert told["ok"] is False
-    assert (told["error"]["code"], told["error"]["field"]) == ("validation_error", "title")
-    assert told["error"]["schema"]["required"] == ["title", "content"]
+    shown = json.loads(script.asked[1]["messages"][-1]["content"])
+    assert shown["ok"] is False
+    assert (shown["error"]["code"], shown["error"]["field"]) == ("validation_error", "title")
+    assert shown["error"]["schema"]["required"] == ["title", "content"]
 
 
 def test_a_model_that_never_stops_calling_is_stopped_after_eight_turns(stack: Stack, tenant: Cast) -> None:

@@ -54,7 +54,7 @@ def _ended(stack: Stack, person: Person, body: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-def _told(stack: Stack, person: Person, body: dict[str, Any]) -> list[Any]:
+def _shown(stack: Stack, person: Person, body: dict[str, Any]) -> list[Any]:
     trace = stack.get(person, f"/api/v1/runs/{body['run_id']}/trace").json()["tool_trace"]
     return [call["result"] for call in trace[0]["tool_calls"]]
 
@@ -191,7 +191,7 @@ def test_the_model_is_told_that_and_why_a_human_denied(stack: Stack, tenant: Cas
     error = ended["tool_calls"][0]["error"]
     assert (ended["status"], error["code"]) == ("completed", "approval_denied")
     assert "Bob left the company." in error["message"]
-    assert _told(stack, tenant.alice, body) == [{"ok": False, "error": error}]
+    assert _shown(stack, tenant.alice, body) == [{"ok": False, "error": error}]
     assert _ledger(ended["tool_calls"][0]["id"]) == ["proposed", "decided", "settled"]
 
 
@@ -247,7 +247,7 @@ def test_what_ran_is_what_was_approved_and_the_model_is_told(stack: Stack, tenan
     assert (call["status"], call["input"]["body"], call["approved_input"]) == ("success", "Hi Bob", edited)
     decision = rows("SELECT * FROM approval_decisions WHERE call_id = %(id)s", id=call["id"])[0]
     assert decision["edit"] == [{"op": "replace", "path": "/body", "before": "Hi Bob", "after": "Dear Bob"}]
-    assert _told(stack, tenant.alice, body)[0]["ran_with"] == edited
+    assert _shown(stack, tenant.alice, body)[0]["ran_with"] == edited
 
 
 def _revoke_grant(tenant: Cast) -> None:

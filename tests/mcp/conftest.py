@@ -15,8 +15,10 @@ PACKAGE = Path(__file__).parent / "package"
 @pytest.fixture(scope="package")
 def served() -> "Iterator[Stack]":
     """Web, worker and beat; reached by the names of this machine only."""
+    from tests.services.api import OUTSIDE
     from tests.stack import Stack
 
-    with Stack(PYTHONPATH=str(PACKAGE), ALLOWED_HOSTS="localhost,127.0.0.1") as stack:
+    hosts = {"ALLOWED_HOSTS": "localhost,127.0.0.1", "TOOLGATE_EGRESS_ALLOW": OUTSIDE}
+    with Stack(PYTHONPATH=str(PACKAGE), **hosts) as stack:
         stack.start("beat")
         yield stack

@@ -50,7 +50,7 @@ async def test_the_official_client_lists_and_calls_in_both_eras(stack: "Stack", 
         async with Client(transport, mode=mode, read_timeout_seconds=PATIENCE_SECONDS) as client:
             assert client.protocol_version == (OLD if mode == "legacy" else MODERN)
             listed = await client.list_tools()
-            assert [tool.name for tool in listed.tools][:2] == ["add_task", "list_tasks"]
+            assert [tool.name for tool in listed.tools][:2] == ["add_task", "cancel_schedule"]
             called = await client.call_tool("save_note", NOTE)
             assert not called.is_error
             assert called.structured_content["note_id"]
@@ -135,14 +135,20 @@ def test_content_of_a_tool_that_answers_as_mcp_servers_do_passes_through(served:
 
 
 @pytest.mark.parametrize("revision", [MODERN, OLD])
-def test_a_progress_token_is_told_each_stage_once(served: "Stack", tenant: Cast, revision: str) -> None:
+def test_a_progress_token_is_told_how_far_the_call_is_and_nothing_twice(
+    served: "Stack", tenant: Cast, revision: str
+) -> None:
     alice = Mcp(served.url, tenant.alice, revision)
     params = {"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": "p"}}
-    *told, answered = messages(alice.post("tools/call", params))
+    *found, answered = messages(alice.post("tools/call", params))
     assert answered["result"]["isError"] is False
-    assert [each["method"] for each in told] == ["notifications/progress"] * 3
-    assert [(each["params"]["progress"], each["params"]["total"]) for each in told] == [(0, 2), (1, 2), (2, 2)]
-    assert {each["params"]["progressToken"] for each in told} == {"p"}
+    assert {each["method"] for each in found} == {"notifications/progress"}
+    # What the tool says first is no more than what was said already; of what follows, a busy machine leaves some out,
+    # and then what the tool says first comes in the place of what Toolgate says.
+    far = [(each["params"]["progress"], each["params"]["total"]) for each in found]
+    assert far[0] in [(0, 1), (0, 100)] and far[1] == (0.01, 1)
+    assert set(far[2:]) <= {(50, 100), (100, 100)} and far == sorted(far)
+    assert {each["params"]["progressToken"] for each in found} == {"p"}
 
 
 # --- a call that waits for a human, and a client without tasks --------------------------------------------------------

@@ -86,8 +86,8 @@ def test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun(
 def test_clients_that_hang_up_leave_the_databases_connections_to_others(stopped: "Stack", tenant: Cast) -> None:
     # More of them than the pool has connections, at whatever moment.
     for revision in (MODERN, OLD):
-        asked = [Asking(Mcp(stopped.url, tenant.alice, revision), "greet", {"name": str(n)}) for n in range(30)]
         known = len(recorded(tenant))
+        asked = [Asking(Mcp(stopped.url, tenant.alice, revision), "greet", {"name": str(n)}) for n in range(30)]
         until(lambda known=known: len(recorded(tenant)) > known)
         for each in asked:
             until(lambda each=each: each.client._transport._pool.connections)  # type: ignore[misc]

@@ -22,7 +22,36 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("mcp")
 
-BUILT_IN = ["add_task", "list_tasks", "save_note", "send_email", "web_search"]
+BUILT_IN = [
+    "add_task",
+    "cancel_schedule",
+    "canvas",
+    "complete_task",
+    "create_reminder",
+    "delete_file",
+    "edit_file",
+    "file_info",
+    "label_session",
+    "list_files",
+    "list_schedules",
+    "list_sessions",
+    "list_tasks",
+    "memory_search",
+    "memory_store",
+    "message",
+    "read_file",
+    "read_session",
+    "run_schedule",
+    "save_note",
+    "schedule",
+    "search_files",
+    "search_notes",
+    "send_email",
+    "update_task",
+    "web_fetch",
+    "web_search",
+    "write_file",
+]
 
 
 def _names(listed: dict[str, Any]) -> list[str]:
@@ -58,6 +87,8 @@ def test_a_list_is_private_and_fresh_for_a_minute(stack: "Stack", tenant: Cast) 
 
 def test_the_projection_is_that_of_the_rest_api(stack: "Stack", tenant: Cast) -> None:
     over_rest = stack.get(tenant.alice, "/api/v1/tools/", params={"style": "mcp"}).json()["tools"]
+    # Only a run's call begins another run.
+    over_rest = [tool for tool in over_rest if tool["name"] not in ("send_to_session", "subagent")]
     assert Mcp(stack.url, tenant.alice).result("tools/list")["tools"] == over_rest
     by_name = {tool["name"]: tool for tool in over_rest}
     assert by_name["send_email"]["title"] == "Send email"
@@ -92,7 +123,7 @@ async def test_a_long_list_comes_in_pages(tenant: Cast, monkeypatch: pytest.Monk
         listed = await tools.list_tools(context, PaginatedRequestParams(cursor=cursor))
         pages.append(_names(listed))
         cursor = listed.get("nextCursor")
-    names = list(registry().names())
+    names = [tool.name for tool in registry().all() if tool.listed and "children" not in tool.handles]
     assert pages == [names[at : at + 2] for at in range(0, len(names), 2)]
     for wrong in ("", "none", "/w==", "ü"):
         if wrong:

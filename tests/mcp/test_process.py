@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -36,13 +37,16 @@ async def test_what_ends_a_request_is_told_with_its_code_and_no_detail(
 ) -> None:
     from mcp.shared.exceptions import MCPError
 
-    from gateway.mcp import server
+    from gateway.mcp import exchange, server
+
+    nobody = SimpleNamespace(principal=None)
+    asked: Any = SimpleNamespace(request=SimpleNamespace(scope={exchange.KEY: nobody}))
 
     async def fails(context: Any) -> None:
         raise error
 
     with pytest.raises(MCPError) as refused:
-        await server.refusing(None, fails)  # type: ignore[arg-type]
+        await server.refusing(asked, fails)
     assert (refused.value.code, refused.value.data) == (number, {"code": code})
     assert "secret" not in refused.value.message
 

@@ -48,7 +48,7 @@ def test_without_a_valid_key_nothing_is_answered_but_where_one_comes_from(
     described = httpx.get(f"{served.url}/.well-known/oauth-protected-resource/mcp").json()
     assert challenge.endswith(f'{described["resource"].removesuffix("/mcp")}/.well-known/oauth-protected-resource/mcp"')
     assert described["scopes_supported"] == ["chat", "tools:read"]
-    assert "authorization_servers" not in described
+    assert described["authorization_servers"] == [described["resource"].removesuffix("/mcp")]
 
 
 def test_a_key_reaches_as_far_as_its_scopes(served: "Stack", tenant: Cast) -> None:
@@ -152,12 +152,12 @@ def test_an_unknown_revision_is_told_which_are_known(served: "Stack", tenant: Ca
 
 
 def test_an_unknown_method_is_not_found(served: "Stack", tenant: Cast) -> None:
-    for method in ("tools/erase", "subscriptions/listen", "logging/setLevel", "tasks/list", "tasks/result"):
+    for method in ("tools/erase", "logging/setLevel", "tasks/list", "tasks/result"):
         params = {"taskId": "x", "notifications": {}, "level": "info"}
         response = Mcp(served.url, tenant.alice).post(method, params)
         assert _error(response)[:2] == (404, -32601), method
     old = Mcp(served.url, tenant.alice, OLD)
-    for method in ("tools/erase", "tasks/update", "server/discover"):
+    for method in ("tools/erase", "tasks/update", "server/discover", "subscriptions/listen"):
         assert answer(old.post(method, {"taskId": "x"}))["error"]["code"] == -32601, method
 
 

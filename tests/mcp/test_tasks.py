@@ -62,7 +62,10 @@ def test_a_denied_call_is_a_completed_task_whose_result_is_an_error(stack: "Stac
 def test_a_call_that_takes_long_is_a_task_and_a_quick_one_is_not(served: "Stack", tenant: Cast) -> None:
     alice = Mcp(served.url, tenant.alice, tasks=True)
     task_id = alice.call("slow_compute", {"seconds": 5})["taskId"]
-    assert alice.result("tasks/update", {"taskId": task_id, "inputResponses": {"x": {}}})["resultType"] == "complete"
+    assert (
+        alice.result("tasks/update", {"taskId": task_id, "inputResponses": {"x": {"action": "cancel"}}})["resultType"]
+        == "complete"
+    )
     # It has begun, so it ends by itself.
     assert alice.result("tasks/cancel", {"taskId": task_id})["resultType"] == "complete"
     assert ended(task_id)["status"] == "success"

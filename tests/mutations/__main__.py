@@ -4,7 +4,7 @@
     python -m tests.mutations fence csrf     those whose name holds one of the words
     python -m tests.mutations --list         what there is
 
-Takes a quarter of an hour and more, so it is no part of `make test`.
+Takes a quarter of an hour and more, so it is no part of `make test`, which only looks whether they fit the code.
 """
 
 import json
@@ -94,9 +94,11 @@ class Laboratory:
             connection.execute("DROP DATABASE IF EXISTS test_alone WITH (FORCE)")
             connection.execute("DROP DATABASE IF EXISTS mutated WITH (FORCE)")
             connection.execute(f'CREATE DATABASE mutated TEMPLATE "{template}"'.encode())
-        if mutation.sql:
+        # A function's file is what migrations have loaded before it was changed.
+        function = (self._copy / mutation.file).read_text() if mutation.file.endswith(".sql") else ""
+        if sql := mutation.sql or function:
             with psycopg.connect(urlunsplit(owner._replace(path="/mutated"))) as connection:
-                connection.execute(mutation.sql.encode())
+                connection.execute(sql.encode())
         data = Path(tempfile.mkdtemp(dir=self._directory)) / "data"
         shutil.copytree(self._addresses["TOOLGATE_DATA_DIR"], data)
         return {

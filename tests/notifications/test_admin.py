@@ -43,7 +43,7 @@ def test_a_new_target_is_offered_every_channel_and_event_with_approvals_chosen(a
         re.search(r'value="([\w.]+)"', box)[1]: "checked" in box  # type: ignore[index]
         for box in re.findall(r'<input type="checkbox" name="events"[^>]*>', page)
     }
-    assert boxes == dict.fromkeys(sorted(APPROVALS), True) | dict.fromkeys(RUNS, False)
+    assert boxes == dict.fromkeys(sorted(APPROVALS), True) | dict.fromkeys(["question.asked", *RUNS], False)
 
 
 def test_the_secret_of_a_webhook_is_shown_once_and_stored_encrypted(admin: Admin, tenant: Cast) -> None:

@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from approvals import events as approval_events
-from approvals.rows import ApprovalRequest
+from approvals.questions import events as question_events
+from approvals.rows import ApprovalRequest, AskedQuestion
 from gateway.runs import publisher
 from notifications import delivery, events
 from notifications.channels import registry
@@ -265,6 +266,15 @@ def test_every_declared_event_has_words_about_its_payload() -> None:
         event = approval_events._event(request, change)
         names.append(event.type.name)
         assert events.words_of(event.type.name, event.payload).headline
+    question = AskedQuestion(
+        id=one, tenant_id=two, user_id=three, call_id=four, run_id=None, conversation_id=None, tool_name="t",
+        binding="", round=1, position=0, key="k", message="Who are you?", schema=None, url="https://example.com/",
+        request=None, question_hash="", state=None, created_at=now, expires_at=now,
+    )  # fmt: skip
+    event = question_events._event(question)
+    names.append(event.type.name)
+    said = events.words_of(event.type.name, event.payload)
+    assert said.headline and "Who are you?" not in f"{said} {event.payload}"
     for each in publisher.TYPES.values():
         names.append(each.name)
         assert events.words_of(each.name, {"agent": "a", "model": "m", "user": {"username": None}}) == Words(

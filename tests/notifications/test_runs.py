@@ -4,13 +4,15 @@ import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 from django.conf import settings
 
-from gateway.providers.interface import Answer
+from gateway.budgets.reservations import used
+from gateway.providers.interface import Answer, Usage
 from gateway.runs import preparation, repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
@@ -135,12 +137,20 @@ def driver(person: Person, run: Run) -> RunExecution:
 async def end(execution: RunExecution, how: str) -> Run | None:
     """End or suspend the run in a transaction of its own, as the loop does."""
     turn = TurnView(1, 100, ["Two litres."])
-    values = TurnValues.of(Answer("Two litres."), 100, 5)
+    values = TurnValues.of(Answer("Two litres."), 100, 5, used("offline/demo", None, Usage()))
     async with LIVE_PORTS.step(execution) as step:
         if how == "finish":
             return await step.finish(END)
         if how == "commit_last_turn":
             return await step.commit_last_turn(turn, values, END)
+        held: Any = SimpleNamespace(
+            status="awaiting_approval",
+            approval_status="pending",
+            final=False,
+            pending_questions=[],
+            waits_for_child=False,
+        )
+        turn.calls = [held]
         return await step.suspend(turn, "")
 
 

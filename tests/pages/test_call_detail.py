@@ -19,9 +19,9 @@ MOST_BYTES = 100_000
 FAILED = {"status": "error", "error_code": "timeout", "output": None}
 HTMX = {"HX-Request": "true"}
 NO_QUERY = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
-# The session and its user, the membership, the walls, the call, its entries, the memberships in the bar.
-OWN = 7
-# And: who it was made for, the record, the approvals that wait (within the walls once more).
+# The session and its user, the membership, the scope, the call, its entries, the memberships in the bar.
+OWN = 8
+# And: who it was made for, the record, the approvals that wait (within the scope once more).
 OTHERS = OWN + 4
 
 
@@ -35,6 +35,8 @@ def _text(tenant: Cast, call: uuid.UUID, reader: str = "alice") -> str:
 def test_a_call_costs_few_queries(tenant: Cast, reader: str, most: int) -> None:
     call = row(tenant.alice)
     client = signed_in(getattr(tenant, reader))
+    # The first request notes the session.
+    client.get("/settings/")
     with CaptureQueriesContext(connection) as captured:
         assert client.get(f"/history/{call}/").status_code == 200
     asked = [query["sql"] for query in captured.captured_queries if not query["sql"].startswith(NO_QUERY)]

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from audit.calls.ledger import moment
-from audit.history import download_pages, export_batches
-from audit.history.download_pages import BATCH, FIRST
-from audit.history.downloads import COLUMNS, LONGEST_CELL, NUMBERS, safe
-from audit.history.export_batches import Batch, Wanted, next_batch
-from audit.history.export_process import ExportFailed, ExportProcess
+from audit.history.exports import batches, pages
+from audit.history.exports.batches import Batch, Wanted, next_batch
+from audit.history.exports.formats import COLUMNS, LONGEST_CELL, NUMBERS, safe
+from audit.history.exports.pages import BATCH, FIRST
+from audit.history.exports.process import ExportFailed, ExportProcess
 from audit.history.filters import Chosen
 from audit.templatetags.audit_text import BLANK, UNSEEN, visible
 from audit.templatetags.history_tags import outcome_words
@@ -104,7 +104,7 @@ def test_plain_text_stays_as_it_is_and_a_long_one_is_cut() -> None:
 def test_large_values_are_not_held_together_and_nothing_is_left_out(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export_batches, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(batches, "MOST_BYTES", 50_000)
     sizes = [10, 30_000, 60_000, 20_000, 10, 20_000, 20_000]
     made = [row(tenant.alice, output={"text": "x" * size}, output_bytes=size + 12) for size in sizes]
     parts: list[Batch] = []
@@ -121,8 +121,8 @@ def test_large_values_are_not_held_together_and_nothing_is_left_out(
 def test_an_input_that_is_stored_compressed_counts_as_long_as_it_is(tenant: Cast) -> None:
     row(tenant.alice, input={"text": "x" * 200_000}, output=None)
     wanted = Wanted(tenant.alice.principal, Chosen({}), "jsonl", None, 10)
-    with export_batches._reading(wanted.principal):
-        [found] = export_batches._found(wanted)
+    with batches._reading(wanted.principal):
+        [found] = batches._found(wanted)
     assert found[-1] == 200_012
     assert "x" * 200_000 in next_batch(wanted).part.decode()
 
@@ -215,7 +215,7 @@ def test_what_is_visible_is_told_at_once_as_character_by_character() -> None:
 
 def _process_of(monkeypatch: pytest.MonkeyPatch, **given: Any) -> ExportProcess:
     process = ExportProcess(**given)
-    monkeypatch.setattr(download_pages, "PROCESS", process)
+    monkeypatch.setattr(pages, "PROCESS", process)
     return process
 
 

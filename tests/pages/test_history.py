@@ -173,10 +173,10 @@ def test_what_has_changed_is_told_in_one_query_and_nothing_when_nothing_has(tena
         assert client.get(address).status_code == 204
     assert len(asked) == 1
     changed(running, status="success", output={}, display="Found it", finished_at=datetime.now(UTC))
-    told = client.get(address).content.decode()
-    assert f'hx-swap-oob="innerHTML:#row-{running}"' in told
-    assert "Found it" in told and "Done" in told
-    assert str(waiting) not in told and str(bobs) not in told
+    shown = client.get(address).content.decode()
+    assert f'hx-swap-oob="innerHTML:#row-{running}"' in shown
+    assert "Found it" in shown and "Done" in shown
+    assert str(waiting) not in shown and str(bobs) not in shown
 
 
 def test_new_calls_are_told_by_their_number_and_only_those_that_match(tenant: Cast) -> None:

@@ -1,5 +1,6 @@
 """A run's timeline: who sees it, what is in it, what it reads, and that reading another's leaves a trace."""
 
+import json
 import re
 import uuid
 from typing import Any
@@ -13,6 +14,7 @@ from tests.gateway.runs.replays import ended
 from tests.pages.test_history import queries_of, signed_in
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import until
 
 SECRET = "My secret is 4711."
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hi"}'
@@ -54,6 +56,54 @@ def test_the_run_is_shown_turn_by_turn(stack: Stack, tenant: Cast) -> None:
     assert "hx-get" not in page
     assert "style=" not in page
     assert len(page.encode()) < 100_000
+
+
+def test_a_run_and_the_one_that_it_began_lead_to_each_other(stack: Stack, tenant: Cast) -> None:
+    body = _said(stack, tenant.alice, 'call: subagent {"task": "Hello."}')
+    [call] = body["tool_calls"]
+    page = _page(tenant.alice, body["run_id"])
+    assert f'<a href="/history/runs/{call["output"]["run_id"]}/">The run that it began</a>' in page
+    assert "waited for the run that it began" in page and "Runs that it began" in page
+    below = _page(tenant.alice, call["output"]["run_id"])
+    assert f'<a href="/history/runs/{body["run_id"]}/">Another run</a>' in below
+    chat = signed_in(tenant.alice).get(f"/?c={_conversation(call['output']['run_id'])}").content.decode()
+    assert f'<a href="/?c={body["conversation_id"]}">another conversation</a> began this one.' in chat
+
+
+def test_the_runs_below_are_in_the_picture_behind_the_calls_that_began_them(stack: Stack, tenant: Cast) -> None:
+    workers = ['call: list_tasks {}\nthen:\ncall: save_note {"title": "a", "content": "b"}', f"{SECRET}\n{MAIL}"]
+    asked = "\n".join(f"call: subagent {json.dumps({'task': task})}" for task in workers)
+    body = _said(stack, tenant.alice, asked)
+    assert body["status"] == "requires_action"
+    ended = "SELECT id FROM runs WHERE parent_run_id = %(r)s AND status = 'completed'"
+    until(lambda: rows(ended, r=body["run_id"]))
+    page, model = _page(tenant.alice, body["run_id"]), ", the model's answer"
+    below = f"{model}, in the run that the call began"
+    assert _lines(page) == [
+        *(f"Turn 1{model}", "subagent", f"Turn 1{below}", "list_tasks", f"Turn 2{below}", "save_note"),
+        *(f"Turn 3{below}", "subagent", f"Turn 1{below}", "send_email"),
+    ]
+    assert _outcomes(page)[-3:] == ["Running", "Answered", "Waiting for approval"]
+    assert "<small>default: completed</small>" in page and "<small>default: waits for a human</small>" in page
+    assert page.count("waited for a human for ") == 1 and page.count("waited for the run that it began for ") == 2
+    assert page.count('class="call below below-1"') == 3
+    # Whoever reads the tenant's history sees calls and times, and nothing that was said.
+    others = _page(tenant.dana, body["run_id"])
+    assert [line for line in _lines(others) if "Turn" not in line] == [
+        *("subagent", "list_tasks", "save_note", "subagent", "send_email")
+    ]
+    assert "I will use" in page and "I will use" not in others
+    with (
+        queries_of('FROM "runs"') as runs,
+        queries_of('FROM "turns"') as turns,
+        queries_of('FROM "tool_calls"') as calls,
+    ):
+        _page(tenant.alice, body["run_id"])
+    assert (len(runs), len(turns), len(calls)) == (2, 2, 2)
+
+
+def _conversation(run_id: str) -> object:
+    return rows("SELECT conversation_id FROM runs WHERE id = %(r)s", r=run_id)[0]["conversation_id"]
 
 
 def test_each_line_says_in_words_what_its_bars_show(stack: Stack, tenant: Cast) -> None:

@@ -114,11 +114,11 @@ def test_a_result_beyond_16384_bytes_is_cut_for_the_model_and_whole_on_record(up
     script = upstream.script(completion("", ("x", "list_tasks", '{"limit": 100}')), completion("Many."))
     body = upstream.stack.chat(tenant.alice, **scripted(script)).json()
     assert len(body["tool_calls"][0]["output"]["tasks"]) == 25
-    told = json.loads(script.asked[1]["messages"][-1]["content"])
-    assert (told["ok"], told["truncated"]) == (True, True)
-    assert len(told["data"].encode()) in range(16_381, 16_385)
+    shown = json.loads(script.asked[1]["messages"][-1]["content"])
+    assert (shown["ok"], shown["truncated"]) == (True, True)
+    assert len(shown["data"].encode()) in range(16_381, 16_385)
     [row] = rows("SELECT output, output_bytes FROM tool_calls WHERE run_id = %(r)s", r=body["run_id"])
-    assert told["original_bytes"] == row["output_bytes"]
+    assert shown["original_bytes"] == row["output_bytes"]
     assert row["output"] == body["tool_calls"][0]["output"]
 
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from django.db import connection
 
-from gateway.runs import conversation_search
+from gateway.runs.conversations import search as conversation_search
 from tenants.scope import transactions
 from tests.browser.sessions import session_of
 from tests.database import rows
@@ -21,7 +21,7 @@ def test_a_conversation_is_made_renamed_listed_and_deleted(stack: Stack, tenant:
     with httpx.Client(base_url=stack.url, headers=tenant.alice.headers) as client:
         made = client.post(PATH, json={"title": "Shopping"})
         assert made.status_code == 201
-        assert set(made.json()) == {"id", "title", "created_at", "updated_at"}
+        assert set(made.json()) == {"id", "title", "kind", "parent_id", "labels", "created_at", "updated_at"}
         path = f"{PATH}{made.json()['id']}/"
         assert client.get(path).json() == made.json()
         renamed = client.patch(path, json={"title": "Errands"})
@@ -40,7 +40,7 @@ def test_a_chat_goes_on_in_a_conversation_made_before(stack: Stack, tenant: Cast
     assert run["conversation_id"] == made["id"]
     messages = stack.get(tenant.alice, f"{PATH}{made['id']}/messages/").json()["results"]
     assert [(each["role"], each["content"]) for each in messages] == [("user", "hello"), ("assistant", run["content"])]
-    assert all(set(each) == {"id", "role", "content", "run_id", "created_at"} for each in messages)
+    assert all(set(each) == {"id", "role", "content", "attachments", "run_id", "created_at"} for each in messages)
     assert messages[1]["id"] == run["id"]
     assert {each["run_id"] for each in messages} == {run["run_id"]}
 
@@ -110,11 +110,11 @@ def found(stack: Stack, person: Person, words: str) -> list[str]:
 
 def test_words_are_found_in_titles_and_in_messages_each_in_the_same_one(stack: Stack, tenant: Cast) -> None:
     plan = stack.chat(tenant.alice, "The Zürich plan").json()["conversation_id"]
-    stack.chat(tenant.alice, "50% of_it is done\nand more", conversation_id=plan)
+    stack.chat(tenant.alice, "50% of_it is ready\nand more", conversation_id=plan)
     stack.chat(tenant.alice, "Nothing of that")
     httpx.patch(f"{stack.url}{PATH}{plan}/", json={"title": "Renamed"}, headers=tenant.alice.headers)
     expected = {
-        "": 2, "  ": 2, "ZÜRICH": 1, "plan zürich": 1, "plan done": 0, "renamed": 1, "50% of_it": 1, "50_": 0,
+        "": 2, "  ": 2, "ZÜRICH": 1, "plan zürich": 1, "plan ready": 0, "renamed": 1, "50% of_it": 1, "50_": 0,
         "o__it": 0, "%": 1, "\\": 0, "demo model": 2, "it' OR 1=1 --": 0, "{a,b}": 0, "a\u202eb": 0,
     }  # fmt: skip
     assert {words: len(found(stack, tenant.alice, words)) for words in expected} == expected

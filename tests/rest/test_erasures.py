@@ -41,7 +41,7 @@ def test_an_owner_erases_a_call_a_conversation_and_a_user(stack: Stack, tenant: 
     assert answer.status_code == 201, answer.text
     [row] = rows("SELECT * FROM erasures WHERE tenant_id = %(t)s", t=tenant.id)
     assert answer.json() == {
-        "scope": "call", "subject_id": call, "reason": "A slip.", "calls": 1, "conversations": 0,
+        "scope": "call", "subject_id": call, "reason": "A slip.", "calls": 1, "conversations": 0, "stored": 0,
         "erasures": [str(row["id"])],
     }  # fmt: skip
     again = _post(stack, tenant.olga, call=call)
@@ -124,7 +124,8 @@ def test_what_is_still_under_way_is_a_conflict(stack: Stack, tenant: Cast) -> No
 def test_an_owner_says_how_long_payloads_are_kept(stack: Stack, tenant: Cast) -> None:
     seen = stack.get(tenant.alice, TENANT).json()
     assert seen == {
-        "id": str(tenant.id), "slug": tenant.slug, "name": seen["name"], "retention_days": None, "erased_until": None,
+        "id": str(tenant.id), "slug": tenant.slug, "name": seen["name"], "retention_days": None,
+        "second_factor_required": False, "fetch_hosts": [], "taint": "ask", "erased_until": None,
     }  # fmt: skip
     for days in (30, 1, 36_500, None):
         answer = httpx.patch(stack.url + TENANT, json={"retention_days": days}, headers=tenant.olga.headers)

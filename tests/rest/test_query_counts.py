@@ -20,7 +20,7 @@ BESIDE = ("renew_", "run_marks", "SET plan_cache_mode", "record_key_use", "SELEC
 # After so many requests statements are prepared, and what a process remembers is known to it.
 WARM = 8
 # Round trips and commits of a request. A commit is a transaction that writes; what only reads waits for no disk.
-WEB = {"chat": (3, 2), "chat with a tool": (5, 3), "call without a chat": (7, 4)}
+WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (5, 2)}
 WORKER = {"chat with a tool": (5, 2), "call without a chat": (5, 2)}
 # Statements. A list that does not fill its page is looked for in older months too, by one more statement.
 PINS = {"list": 6, "detail": 5}

@@ -10,7 +10,38 @@ from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
 from tools.models import Grant, ToolSetting
 
-BUILT_IN = ["add_task", "list_tasks", "save_note", "send_email", "web_search"]
+BUILT_IN = [
+    "add_task",
+    "cancel_schedule",
+    "canvas",
+    "complete_task",
+    "create_reminder",
+    "delete_file",
+    "edit_file",
+    "file_info",
+    "label_session",
+    "list_files",
+    "list_schedules",
+    "list_sessions",
+    "list_tasks",
+    "memory_search",
+    "memory_store",
+    "message",
+    "read_file",
+    "read_session",
+    "run_schedule",
+    "save_note",
+    "schedule",
+    "search_files",
+    "search_notes",
+    "send_email",
+    "send_to_session",
+    "subagent",
+    "update_task",
+    "web_fetch",
+    "web_search",
+    "write_file",
+]
 NOTE = '{"title": "a", "content": "b"}'
 
 
@@ -32,8 +63,33 @@ def test_each_tool_has_tier_and_rate_limit(stack: Stack, tenant: Cast) -> None:
         "web_search": ("read_only", "10/m"),
         "save_note": ("workspace", "30/m"),
         "list_tasks": ("read_only", "60/m"),
+        "search_notes": ("read_only", "60/m"),
+        "read_file": ("read_only", "120/m"),
+        "list_files": ("read_only", "120/m"),
+        "file_info": ("read_only", "120/m"),
+        "search_files": ("read_only", "30/m"),
+        "write_file": ("workspace", "60/m"),
+        "delete_file": ("workspace", "60/m"),
+        "edit_file": ("workspace", "60/m"),
+        "memory_search": ("read_only", "60/m"),
+        "memory_store": ("elevated", "30/m"),
         "add_task": ("workspace", "30/m"),
+        "canvas": ("workspace", "30/m"),
+        "complete_task": ("workspace", "30/m"),
+        "create_reminder": ("workspace", "30/m"),
+        "message": ("elevated", "20/m"),
+        "update_task": ("workspace", "30/m"),
+        "schedule": ("elevated", "10/h"),
+        "list_schedules": ("read_only", "60/m"),
+        "run_schedule": ("workspace", "10/h"),
+        "cancel_schedule": ("workspace", "30/m"),
         "send_email": ("elevated", "30/m"),
+        "web_fetch": ("elevated", "20/m"),
+        "subagent": ("workspace", "60/m"),
+        "label_session": ("workspace", "30/m"),
+        "list_sessions": ("read_only", "60/m"),
+        "read_session": ("read_only", "60/m"),
+        "send_to_session": ("workspace", "30/m"),
     }
 
 
@@ -84,7 +140,14 @@ def test_a_deny_a_tenants_switch_and_a_rate_are_seen_by_list_access_and_chat(sta
         ToolSetting.objects.create(tenant_id=tenant.id, tool_name="list_tasks", rate="1/h")
     tools = stack.get(tenant.alice, "/api/v1/tools/").json()["tools"]
     assert {tool["name"]: tool["rate_limit"] for tool in tools} == {
-        "list_tasks": "1/h", "send_email": "30/m", "web_search": "10/m"
+        "cancel_schedule": "30/m", "canvas": "30/m", "complete_task": "30/m", "create_reminder": "30/m",
+        "delete_file": "60/m",
+        "edit_file": "60/m", "file_info": "120/m", "label_session": "30/m", "list_files": "120/m",
+        "list_schedules": "60/m", "list_sessions": "60/m", "list_tasks": "1/h", "memory_search": "60/m",
+        "memory_store": "30/m", "message": "20/m", "read_file": "120/m", "read_session": "60/m",
+        "run_schedule": "10/h", "schedule": "10/h", "search_files": "30/m", "search_notes": "60/m",
+        "send_email": "30/m", "send_to_session": "30/m", "subagent": "60/m", "update_task": "30/m",
+        "web_fetch": "20/m", "web_search": "10/m", "write_file": "60/m",
     }  # fmt: skip
     body = stack.chat(
         tenant.alice,
@@ -115,7 +178,10 @@ def test_a_role_ceiling_holds_and_an_allow_reaches_beyond_it(stack: Stack, tenan
     )
     assert stack.chat(tenant.bob, f"call: save_note {NOTE}").json()["tool_calls"][0]["status"] == "success"
     names = [tool["name"] for tool in stack.get(tenant.alice, "/api/v1/tools/").json()["tools"]]
-    assert sorted(names) == ["list_tasks", "web_search"]
+    assert sorted(names) == [
+        "file_info", "list_files", "list_schedules", "list_sessions", "list_tasks", "memory_search", "read_file",
+        "read_session", "search_files", "search_notes", "web_search",
+    ]  # fmt: skip
 
 
 def test_the_operators_allowlist_closes_what_it_does_not_name(tenant: Cast) -> None:

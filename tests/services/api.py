@@ -190,12 +190,12 @@ SERVICES = "/api/v1/services/"
 class Owner:
     """What somebody does with services over REST."""
 
-    def __init__(self, stack: Stack, person: "Person"):
-        self._stack, self._person = stack, person
+    def __init__(self, stack: Stack, person: "Person", url: str = ""):
+        self._url, self._person = url or stack.url, person
 
     def ask(self, method: str, path: str, body: Any = None) -> httpx.Response:
         """One request; `path` is below the services'."""
-        url = f"{self._stack.url}{SERVICES}{path}"
+        url = f"{self._url}{SERVICES}{path}"
         return httpx.request(method, url, json=body, headers=self._person.headers)
 
     def add(self, url: str, *, on: bool = True, slug: str = "desk", **more: Any) -> dict[str, Any]:

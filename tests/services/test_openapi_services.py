@@ -166,7 +166,7 @@ def test_a_refresh_of_a_document_finds_what_changed(stack: Stack, tenant: Cast, 
     assert [tool["enabled"] for tool in more["tools"]] == [False, False]
 
 
-@pytest.mark.parametrize("reply", [Reply(200, b"openapi: 3.0.0"), Reply(404), Reply(200, b"{" * 9)])
+@pytest.mark.parametrize("reply", [Reply(200, b"no document"), Reply(404), Reply(200, b"{" * 9)])
 def test_an_address_without_a_document_is_refused(stack: Stack, tenant: Cast, api: Api, url: str, reply: Reply) -> None:
     api.on("/", reply)
     given = {"slug": "host", "kind": "openapi", "url": url, "openapi": f"{url}/openapi", "operations": ["a"]}

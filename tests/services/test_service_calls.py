@@ -10,6 +10,7 @@ from tests.database import rows
 from tests.hostile.upstream import Upstream, completion
 from tests.people import Cast
 from tests.services.api import Api, Asked, Owner, Reply, as_json, polled
+from tests.services.mcp_server import Server
 from tests.stack import Stack
 from tests.waiting import until
 
@@ -64,9 +65,9 @@ def test_calls_of_one_turn_run_side_by_side_only_where_the_tool_is_parallel_safe
     assert met == [parallel, parallel]
 
 
-@pytest.mark.parametrize("idempotent", [True, False])
+@pytest.mark.parametrize(("kind", "idempotent"), [("http", True), ("http", False), ("mcp", False)])
 def test_a_worker_that_is_killed_during_a_call_repeats_it_only_where_the_tool_is_idempotent(
-    stack: Stack, tenant: Cast, api: Api, url: str, idempotent: bool
+    stack: Stack, tenant: Cast, api: Api, url: str, kind: str, idempotent: bool
 ) -> None:
     arrived, released = threading.Event(), threading.Event()
 
@@ -75,9 +76,15 @@ def test_a_worker_that_is_killed_during_a_call_repeats_it_only_where_the_tool_is
         released.wait(60)
         return as_json({"id": 1})
 
-    api.on(ORDER, slow)
     owner = Owner(stack, tenant.olga)
-    owner.add(url, timeout=30)
+    if kind == "mcp":
+        server = Server(api)
+        tool = {"name": "get_order", "inputSchema": {"type": "object", "properties": {"order_id": {"type": "string"}}}}
+        server.tools, server.call = [tool], lambda params, asked: slow(asked)
+        owner.add(f"{url}/mcp", timeout=30, kind="mcp", descriptor=None)
+    else:
+        api.on(ORDER, slow)
+        owner.add(url, timeout=30)
     owner.say("desk", "get_order", idempotent=idempotent)
     path = f"{stack.url}/api/v1/tools/desk.get_order/calls"
     body: dict[str, Any] = {"arguments": {"order_id": "o-1"}, "wait": 0}
@@ -94,8 +101,9 @@ def test_a_worker_that_is_killed_during_a_call_repeats_it_only_where_the_tool_is
         if "worker" not in stack.processes:
             stack.start("worker")
         until(lambda: httpx.get(f"{stack.url}/readyz").status_code == 200)
+    asked = server.calls if kind == "mcp" else api.asked
     [row] = rows("SELECT status, error_code FROM tool_calls WHERE id = %(id)s", id=begun["id"])
     if idempotent:
-        assert (ended["status"], ended["output"], len(api.asked)) == ("success", {"id": 1}, 2)
+        assert (ended["status"], ended["output"], len(asked)) == ("success", {"id": 1}, 2)
     else:
-        assert (row["error_code"], len(api.asked)) == ("outcome_unknown", 1)
+        assert (row["error_code"], len(asked)) == ("outcome_unknown", 1)

@@ -22,6 +22,9 @@ def new(url: str, **more: Any) -> dict[str, Any]:
     return {"slug": "desk", "kind": "http", "url": url, "descriptor": TRADING} | more
 
 
+OAUTH = {"type": "oauth_user", "client_id": "a"}
+
+
 @pytest.mark.parametrize(("method", "path"), ROUTES)
 def test_only_owners_get_to_services(stack: Stack, tenant: Cast, url: str, method: str, path: str) -> None:
     Owner(stack, tenant.olga).add(url, on=False)
@@ -51,15 +54,21 @@ def test_another_tenant_s_service_is_not_there(
         ({"slug": "x" * 33}, "invalid_service", "slug"),
         ({"slug": None}, "invalid_service", "slug"),
         ({"kind": "soap"}, "invalid_service", "kind"),
-        ({"kind": "mcp"}, "not_supported", "kind"),
+        ({"kind": "mcp"}, "invalid_service", "descriptor"),
         ({"kind": "openapi"}, "invalid_service", "descriptor"),
         ({"descriptor": None}, "invalid_service", "descriptor"),
         ({"descriptor": [1]}, "invalid_service", "descriptor"),
         ({"timeout": 0}, "invalid_service", "timeout"),
         ({"timeout": 31}, "invalid_service", "timeout"),
         ({"timeout": True}, "invalid_service", "timeout"),
-        ({"credential": {"type": "oauth_user"}}, "not_supported", "credential.type"),
-        ({"credential": {"type": "oauth_client", "client_id": "a"}}, "not_supported", "credential.type"),
+        ({"credential": {"type": "oauth_user"}}, "invalid_service", "credential"),
+        ({"credential": {"type": "oauth_client", "client_id": "a"}}, "invalid_service", "credential"),
+        ({"credential": OAUTH | {"issuer": "https://169.254.169.254"}}, "invalid_service", "credential.issuer"),
+        ({"credential": OAUTH | {"issuer": "http://example.com"}}, "invalid_service", "credential.issuer"),
+        ({"credential": OAUTH | {"scopes": ["a b"]}}, "invalid_service", "credential.scopes"),
+        ({"credential": OAUTH | {"registration": "dynamic"}}, "invalid_service", "credential"),
+        ({"credential": OAUTH | {"client_secret": "s"}}, "invalid_service", "credential.issuer"),
+        ({"credential": OAUTH | {"token_endpoint": "https://example.com/t"}}, "invalid_service", "credential"),
         ({"credential": {"type": "basic"}}, "invalid_service", "credential.type"),
         ({"credential": "secret"}, "invalid_service", "credential"),
         ({"credential": {"type": "bearer"}}, "invalid_service", "credential"),

@@ -147,11 +147,13 @@ def test_last_use_is_kept_to_the_minute(stack: Stack, tenant: Cast, route: Route
     _ask(stack, key, route)
     assert used() == first
     with on_login("operator"):
-        ApiKey.objects.filter(id=row.id).update(last_used_at=first - timedelta(seconds=61))
+        # A process that remembers the key reads it again where anything else of it has changed.
+        ago, later = first - timedelta(seconds=61), first + timedelta(days=1)
+        ApiKey.objects.filter(id=row.id).update(last_used_at=ago, expires_at=later)
     _ask(stack, key, route)
-    later = used()
-    assert later is not None
-    assert later > first
+    again = used()
+    assert again is not None
+    assert again > first
 
 
 def test_no_credentials_at_all_is_401_everywhere(stack: Stack) -> None:

@@ -13,10 +13,12 @@ from gateway.config.urls import urlpatterns
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN
 from tests.people import PASSWORD, Cast, Person, make_tenant
+from tests.rights.action import areas
 from tests.stack import Stack
 from tests.tenants.browser import logged_in
 
 WORK = 'call: save_note {"title": "a", "content": "b"}'
+ACTIONS = [action for of_area in areas().values() for action in of_area]
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
@@ -82,13 +84,20 @@ def test_an_api_route_does_not_know_another_tenants_ids(
     assert _everything(other_tenant) == before
 
 
+def _refused(route: str, role: str) -> bool:
+    """Whether the role may not do something there, by the table of rights."""
+    path = re.sub(r"<\w+:(\w+)>", r"<\1>", f"/{route}")
+    listed = [(action.may, request) for action in ACTIONS for request in action.api]
+    return any(request.partition(" ")[2] == path and role not in may for may, request in listed)
+
+
 @pytest.mark.parametrize("route", [route for route in API if not route.startswith("api/v1/tool-calls/")])
 def test_an_api_route_does_not_know_another_users_ids(stack: Stack, tenant: Cast, route: str) -> None:
     ids = _ids(stack, tenant.alice)
     before = _everything(tenant)
-    # Requests and rules belong to the tenant: who may not read or change them at all is told so.
-    refusals = {404, 405} | ({403} if route.startswith("api/v1/approval") else set())
-    for person in (tenant.bob, tenant.dana, tenant.olga):
+    for role, person in (("member", tenant.bob), ("auditor", tenant.dana), ("owner", tenant.olga)):
+        # What belongs to the tenant: who may not read or change it at all is told so.
+        refusals = {404, 405} | ({403} if _refused(route, role) else set())
         with httpx.Client(base_url=stack.url, headers=person.headers) as client:
             for value in ids.values():
                 path = re.sub(r"<uuid:\w+>", value, route)
@@ -135,9 +144,13 @@ def test_filters_do_not_reach_across(stack: Stack, tenant: Cast, other_tenant: C
 def test_a_page_does_not_know_another_tenants_ids(stack: Stack, other_tenant: Cast, route: str) -> None:
     tenant = make_tenant(PASSWORD)
     ids = _ids(stack, other_tenant.alice)
-    with logged_in(stack, tenant.alice) as browser:
+    # What is an owner's is refused to others before anything is looked for.
+    with logged_in(stack, tenant.olga) as browser:
         for value in ids.values():
             assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code in (404, 405)
+    with logged_in(stack, tenant.alice) as browser:
+        for value in ids.values():
+            assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code in (403, 404, 405)
         for query in ("c", "after", "before"):
             for value in ids.values():
                 answer = browser.get(f"/?{query}={value}")

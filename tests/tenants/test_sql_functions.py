@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 
 from tenants.scope.sql_files import ROOT, functions
 
-PACKAGES = ("tenants", "tools", "audit", "notifications", "approvals", "gateway")
+PACKAGES = ("tenants", "tools", "audit", "services", "notifications", "approvals", "gateway")
 FILES = {path.stem: path for package in PACKAGES for path in sorted(ROOT.glob(f"{package}/**/sql/*.sql"))}
 # Each function's last migration, with the digest of what it loaded, from CREATE to the end of the file.
 LOADED = Path(__file__).with_name("sql_functions.json")

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from tests.tools.context import context
-from tools.builtin.add_task import AddTask
-from tools.builtin.list_tasks import ListTasks
-from tools.builtin.save_note import SaveNote
+from tools.builtin.notes.save_note import SaveNote
+from tools.builtin.tasks.add_task import AddTask
+from tools.builtin.tasks.list_tasks import ListTasks
 from tools.errors import ToolPermissionDenied, ToolValidationError
 from tools.interface import Artifact, Tier
 from tools.registry import registry
@@ -34,7 +34,7 @@ class Store:
 
     async def list(self, **filters):
         self.asked.append(filters)
-        return self.rows
+        return [row | {"taint": []} for row in self.rows]
 
 
 async def test_save_note_keeps_the_note_and_returns_its_id():

@@ -14,8 +14,9 @@ from tests.people import Cast, Person
 from tools.configuration import NONE, Values
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolResult
-from tools.invocation import circuit, execution, lookup
-from tools.invocation.circuit import FAILURES, OPEN_SECONDS, Circuits
+from tools.invocation import execution, lookup
+from tools.invocation.live import circuit
+from tools.invocation.live.circuit import FAILURES, OPEN_SECONDS, Circuits
 from tools.network import redis
 
 ONE, OTHER = uuid.uuid4(), uuid.uuid4()

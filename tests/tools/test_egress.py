@@ -116,19 +116,34 @@ class Place:
         return await self.answer(request)
 
 
+def _one_port():
+    """Sockets of the two addresses on one port; what is free on one may be taken on the other."""
+    while True:
+        outside, inside = socket.socket(), socket.socket()
+        outside.bind((OUTSIDE, 0))
+        try:
+            inside.bind((INSIDE, outside.getsockname()[1]))
+        except OSError:
+            outside.close()
+            inside.close()
+        else:
+            return outside, inside
+
+
 @pytest.fixture
 async def places():
     """(outside, inside), on one port of the two addresses."""
     found, runners, port = [], [], 0
-    for address in (OUTSIDE, INSIDE):
+    for address, bound in zip((OUTSIDE, INSIDE), _one_port(), strict=True):
         place = Place()
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", place.handle)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
-        site = web.TCPSite(runner, address, port)
-        await site.start()
-        place.port = port = site._server.sockets[0].getsockname()[1]
+        await web.SockSite(runner, bound).start()
+        host, place.port = bound.getsockname()
+        assert host == address and port in (0, place.port)
+        port = place.port
         found.append(place)
         runners.append(runner)
     with override_settings(TOOLGATE_EGRESS_ALLOW=ALLOWED):

@@ -4,10 +4,11 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
 
-from audit.calls import ledger, recorder
+from audit.calls import begun, ledger, recorder
 from gateway.operations import sweeper
 from tenants.scope import transactions
 from tenants.scope.transactions import transaction
@@ -19,7 +20,7 @@ from tests.wire import Traffic, relay
 from tools.errors import ToolError, ToolExecutionError, ToolTimeout
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
 from tools.invocation import dispatch, execution, lookup
-from tools.invocation.circuit import Circuits
+from tools.invocation.live.circuit import Circuits
 from tools.network import messages
 
 
@@ -257,7 +258,7 @@ async def test_a_call_that_lost_its_worker_three_times_ends_without_effect(
     installed(Noting())
     call_id = await _queued(tenant.alice)
     for attempt in range(1, 4):
-        claimed = await recorder.claim(None, tenant.alice.scope, call_id, 15)
+        claimed = await begun.claim(None, tenant.alice.scope, call_id, 15)
         assert claimed is not None and claimed.attempt == attempt
         rows("UPDATE tool_calls SET lease_until = now() - interval '1 s' WHERE id = %(id)s RETURNING id", id=call_id)
         await sweeper.sweep()
@@ -275,15 +276,22 @@ async def test_a_call_that_is_being_run_is_not_sent_again(
     call_id = await _queued(tenant.alice)
     await _overdue(call_id)
     before = _row(call_id)
-    async with recorder.locked(tenant.alice.scope, call_id, None, 15) as locked:
+    async with begun.locked(tenant.alice.scope, call_id, None, 15) as locked:
         assert locked is not None
         await sweeper.sweep()
     assert [ids for _, ids in sent if str(call_id) in ids] == []
     assert _row(call_id) == before
 
 
+@pytest.mark.parametrize(
+    "fault", [AssertionError("what nobody has thought of"), psycopg.errors.DeadlockDetected("deadlock detected")]
+)
 async def test_a_row_that_cannot_be_swept_keeps_no_other_from_its_turn(
-    tenant: Cast, installed: Any, sent: list[tuple[str, list[str]]], monkeypatch: pytest.MonkeyPatch
+    tenant: Cast,
+    installed: Any,
+    sent: list[tuple[str, list[str]]],
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception,
 ) -> None:
     installed(Noting())
     broken, whole = sorted([await _queued(tenant.alice) for _ in range(2)])
@@ -293,7 +301,7 @@ async def test_a_row_that_cannot_be_swept_keeps_no_other_from_its_turn(
 
     async def failing(connection: Any, call_id: uuid.UUID) -> bool:
         if call_id == broken:
-            raise AssertionError("what nobody has thought of")
+            raise fault
         return await resend(connection, call_id)
 
     monkeypatch.setattr(recorder, "resend", failing)

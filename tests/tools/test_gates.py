@@ -14,11 +14,11 @@ from tests.approvals.rules import TO_BOB
 from tests.approvals.test_rules import a_rule
 from tests.tools.test_schema_limits import bomb
 from tools.gates import order, policy
-from tools.gates.approval import Approving
-from tools.gates.binding import Binding
+from tools.gates.checks.approval import Approving
+from tools.gates.checks.binding import Binding
+from tools.gates.checks.rules import Rules
 from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion
 from tools.gates.policy import Setting
-from tools.gates.rules import Rules
 from tools.registry import registry
 from tools.schemas.effort import Effort
 
@@ -89,20 +89,23 @@ def test_a_call_with_other_arguments_does_not_go_on() -> None:
 
 def test_every_gate_stands_before_a_call_that_goes_on() -> None:
     new = [gate.name for gate in order.new_call()]
-    assert new == ["allowlist", "schema", "permission", "policy", "rate_limit", "approval"]
+    more = ["permission", "condition", "policy", "taint", "connection", "rate_limit", "approval"]
+    assert new == ["kill_switch", "allowlist", "schema", *more]
     resumed = [gate.name for gate in order.resumed_call()]
-    assert resumed == ["allowlist", "binding", "schema", "permission", "policy", "rate_limit", "approval"]
+    assert resumed == ["kill_switch", "allowlist", "binding", "schema", *more]
 
 
 def test_each_other_occasion_asks_its_own_gates() -> None:
     asked_of = {occasion: [gate.name for gate in order.gates(occasion)] for occasion in Occasion}
-    assert asked_of[Occasion.ACCESS] == ["allowlist", "permission", "policy", "rate_limit", "approval"]
-    assert asked_of[Occasion.LISTED] == ["allowlist", "permission"]
+    assert asked_of[Occasion.ACCESS] == [
+        "kill_switch", "allowlist", "permission", "condition", "policy", "connection", "rate_limit", "approval"
+    ]  # fmt: skip
+    assert asked_of[Occasion.LISTED] == ["allowlist", "permission", "condition"]
     assert asked_of[Occasion.MIXED] == ["ownership"]
 
 
 def test_every_gate_has_a_name_of_its_own_a_code_and_two_labels() -> None:
-    assert len(set(order.names())) == len(order.GATES) == 8
+    assert len(set(order.names())) == len(order.GATES) == 12
     for gate in order.GATES:
         assert gate.code in ErrorCode.values
         assert order.label(gate.name) == (gate.passed, gate.refused)

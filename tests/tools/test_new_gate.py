@@ -34,7 +34,7 @@ class TimeOfDay(Gate):
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list, with a line more."""
-    monkeypatch.setattr(order, "GATES", (*order.GATES[:5], TimeOfDay(), *order.GATES[5:]))
+    monkeypatch.setattr(order, "GATES", (*order.GATES[:6], TimeOfDay(), *order.GATES[6:]))
 
 
 async def _asked(person: Person, method: str, url: str, body: object = None) -> Answer:

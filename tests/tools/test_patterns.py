@@ -26,6 +26,44 @@ def test_classes_are_ascii_as_in_ecma_262():
     assert matches(r"^\w$", "é") is False
 
 
+# White space and line ends of ECMA-262, from its sections 12.2 and 12.3.
+SPACES = "\t\n\v\f\r \u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+NO_SPACES = "a\x1c\x85\u180e\u200b\u2060"
+# The second is for the engine that can look ahead.
+BOTH_ENGINES = pytest.mark.parametrize("ahead", ["", "(?!zzz)"])
+
+
+@BOTH_ENGINES
+def test_white_space_is_that_of_ecma_262(ahead: str) -> None:
+    for character in SPACES:
+        assert matches(rf"^{ahead}a\sb$", f"a{character}b") is True, repr(character)
+        assert matches(rf"^{ahead}a[\s,]b$", f"a{character}b") is True, repr(character)
+        assert matches(rf"^{ahead}\S$", character) is False, repr(character)
+        assert matches(rf"^{ahead}[\S,]$", character) is False, repr(character)
+        assert matches(rf"^{ahead}[^\s]$", character) is False, repr(character)
+    for character in NO_SPACES:
+        assert matches(rf"^{ahead}\s$", character) is False, repr(character)
+        assert matches(rf"^{ahead}[\S]$", character) is True, repr(character)
+
+
+@BOTH_ENGINES
+def test_a_dot_is_no_line_end(ahead: str) -> None:
+    for character in "\n\r\u2028\u2029":
+        assert matches(f"^{ahead}a.b$", f"a{character}b") is False, repr(character)
+    assert matches(f"^{ahead}a.b$", "a\x85b") is True
+
+
+@pytest.mark.parametrize("pattern", [r"[!-\s]", r"[\s-a]", r"[\S-a]", r"[\x00-\s]"])
+def test_a_range_that_ends_in_a_class_is_refused(pattern: str) -> None:
+    with pytest.raises(UnsafePattern):
+        compiled(pattern)
+
+
+def test_a_repeated_group_that_white_space_could_delimit_is_not_taken_for_delimited() -> None:
+    with pytest.raises(UnsafePattern, match="exponential"):
+        compiled("(?=a)(?:\u00a0[a\\s]+)*!")
+
+
 def test_a_pattern_matches_anywhere_unless_anchored():
     assert matches("b", "abc") is True
     assert matches("^b", "abc") is False

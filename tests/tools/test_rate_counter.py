@@ -1,9 +1,14 @@
 """The rate limit: never more than the limit in any window, by a model, by the clock, and over a restart of Redis."""
 
 import asyncio
+import os
+import signal
+import subprocess
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +21,7 @@ from hypothesis import strategies as st
 from redis import Redis
 
 from gateway.embedded.services.together import EmbeddedServices
+from tests.conftest import ROOT
 from tools.gates import rate_counter
 from tools.gates.rate_counter import Charge, LimitsUnavailable
 
@@ -88,7 +94,7 @@ def test_the_script_answers_as_the_model_does_whatever_the_clock_and_the_limit_d
         script = client.register_script(timed)
         for passed, limit, count in steps:
             now += passed
-            answer = script([name], [limit, WINDOW, int(count), *divmod(now, SECOND)])
+            answer = script([name], [WINDOW, int(count), limit, *divmod(now, SECOND)])
             assert answer == list(map(int, model.charge(now, limit, count)))
 
 
@@ -101,7 +107,7 @@ def test_no_window_wherever_it_begins_has_more_calls_than_the_limit(pauses: list
         script = client.register_script(timed)
         for pause in pauses:
             now += pause
-            if script([name], [limit, WINDOW, 1, *divmod(now, SECOND)])[0]:
+            if script([name], [WINDOW, 1, limit, *divmod(now, SECOND)])[0]:
                 passed.append(now)
         assert client.llen(name) <= limit
     assert all(later - earlier >= WINDOW for earlier, later in zip(passed, passed[limit:], strict=False))
@@ -176,7 +182,7 @@ async def test_a_redis_that_forgot_the_script_is_sent_it_again(redis: Redis) -> 
     assert (await rate_counter.charge(**charge)).remaining == 1
 
 
-async def test_a_redis_that_was_restarted_begins_at_zero_and_counts_at_once() -> None:
+async def test_a_redis_without_persistence_begins_at_zero_after_a_restart_and_counts_at_once() -> None:
     services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-limit-")), durable=False, postgres=False)
     with services, override_settings(REDIS_URL=services.redis_url):
         charge = asked()
@@ -188,3 +194,85 @@ async def test_a_redis_that_was_restarted_begins_at_zero_and_counts_at_once() ->
         services.valkey.restart()
         # Three more in the same minute: what Redis kept in memory alone is lost with it.
         assert [(await rate_counter.charge(**charge)).allowed for _ in range(4)] == [True] * 3 + [False]
+
+
+_PROCESS = """
+import asyncio, os, sys, uuid
+import django
+django.setup()
+from tools.gates import rate_counter
+from tools.gates.rate_counter import LimitsUnavailable
+tenant, user, rate = uuid.UUID(sys.argv[1]), uuid.UUID(sys.argv[2]), sys.argv[3]
+
+async def charge():
+    while True:
+        try:
+            return (await rate_counter.charge(tenant_id=tenant, user_id=user, tool="save_note", rate=rate)).allowed
+        except LimitsUnavailable:
+            print("away", flush=True)
+
+async def main():
+    for line in sys.stdin:
+        asked = [await charge() for _ in range(int(line))]
+        print(sum(asked), flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_three_processes_have_no_more_than_the_limit_in_a_window_with_redis_killed_in_it() -> None:
+    tenant, user = str(uuid.uuid4()), str(uuid.uuid4())
+    services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-limit-")), postgres=False)
+    with services, ExitStack() as stack:
+        environment = os.environ | {"REDIS_URL": services.redis_url}
+        command = [sys.executable, "-c", _PROCESS, tenant, user, "20/h"]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "cwd": ROOT}
+        running = [stack.enter_context(subprocess.Popen(command, env=environment, **pipes)) for _ in range(3)]
+        for each in running:
+            stack.callback(each.kill)
+
+        def ask(times: int) -> None:
+            """Each of the three asks so often, all at once."""
+            for each in running:
+                each.stdin.write(f"{times}\n")
+                each.stdin.flush()
+
+        def let_through() -> list[int]:
+            """How many each of them was let do."""
+            said = []
+            for each in running:
+                while (line := each.stdout.readline().strip()) == "away":
+                    pass
+                said.append(int(line))
+            return said
+
+        ask(5)
+        assert let_through() == [5, 5, 5]
+        assert services.valkey is not None and services.valkey.pid is not None
+        os.kill(services.valkey.pid, signal.SIGKILL)
+        # Asked while it is away, and let through by none.
+        ask(5)
+        for each in running:
+            assert each.stdout.readline() == "away\n"
+        services.valkey.restart()
+        assert sum(let_through()) == 5
+        ask(20)
+        assert let_through() == [0, 0, 0]
+        # An orderly restart, too.
+        services.valkey.stop()
+        services.valkey.restart()
+        ask(20)
+        assert let_through() == [0, 0, 0]
+        for each in running:
+            each.stdin.close()
+
+
+async def test_what_several_windows_bound_is_counted_in_all_of_them_or_in_none(redis: Redis) -> None:
+    wide, narrow = f"toolgate:test:{uuid.uuid4()}", f"toolgate:test:{uuid.uuid4()}"
+    limits = {wide: 5, narrow: 2}
+    assert [each.remaining for each in await rate_counter.charge_all(limits, 60)] == [4, 1]
+    assert [each.remaining for each in await rate_counter.charge_all(limits, 60)] == [3, 0]
+    refused = await rate_counter.charge_all(limits, 60)
+    assert [(each.allowed, each.remaining) for each in refused] == [(True, 3), (False, 0)]
+    assert 0 < refused[1].reset <= 60
+    assert (redis.llen(wide), redis.llen(narrow)) == (2, 2)

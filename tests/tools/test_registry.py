@@ -105,6 +105,9 @@ def test_a_name_that_is_taken_is_refused():
         ({"timeout": 0}, "timeout must be"),
         ({"timeout": 31.0}, "timeout must be"),
         ({"timeout": float("nan")}, "timeout must be"),
+        ({"labels": {"reads_private"}}, "labels is missing or of the wrong type"),
+        ({"labels": frozenset({"secret"})}, "labels may hold reads_private"),
+        ({"destinations": ("nowhere",)}, "destinations has ['nowhere']"),
         ({"execute": Tool.execute}, "execute is missing"),
     ],
 )
@@ -116,9 +119,28 @@ def test_a_declaration_that_is_wrong_is_refused_with_its_reason(attributes, reas
     assert tools.names() == ()
 
 
+BUNDLED = (
+    *("add_task", "cancel_schedule", "canvas", "complete_task", "create_reminder", "delete_file"),
+    *("edit_file", "file_info"),
+    *("label_session", "list_files", "list_schedules", "list_sessions", "list_tasks", "memory_search"),
+    *("memory_store", "message", "read_file", "read_session", "run_schedule", "save_note", "schedule"),
+    *("search_files", "search_notes", "send_email", "send_to_session", "subagent", "tools_call", "tools_search"),
+    *("update_task", "web_fetch", "web_search", "write_file"),
+)
+
+
 def test_the_bundled_tools_are_found_once_for_the_process():
-    assert registry.registry().names() == ("add_task", "list_tasks", "save_note", "send_email", "web_search")
+    assert registry.registry().names() == BUNDLED
     assert registry.registry() is registry.registry()
+
+
+def test_every_bundled_tool_says_what_it_reads_and_where_it_reaches():
+    silent = [tool.name for tool in registry.registry().all() if "labels" not in vars(type(tool))]
+    assert silent == [], "a tool that declares no labels is taken to have all of them"
+
+
+def test_a_tool_that_says_nothing_has_every_label():
+    assert Ping().labels_of({}) == {"reads_private", "reads_untrusted", "leaves_tenant"}
 
 
 TOOL_FILE = """
@@ -140,7 +162,7 @@ class Added(_Base):
 def test_a_file_in_the_builtin_folder_is_a_tool_without_further_ado(tmp_path, monkeypatch):
     (tmp_path / "added_by_operator.py").write_text(TOOL_FILE.replace("NAME", "added"))
     monkeypatch.setattr(builtin, "__path__", [*builtin.__path__, str(tmp_path)])
-    assert registry.registry().names() == ("add_task", "added", "list_tasks", "save_note", "send_email", "web_search")
+    assert registry.registry().names() == tuple(sorted((*BUNDLED, "added")))
 
 
 def test_a_file_that_takes_a_bundled_tools_name_stops_the_start(tmp_path, monkeypatch):

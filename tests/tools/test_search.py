@@ -8,7 +8,7 @@ from aiohttp import web
 
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
-from tools.builtin.web_search import WebSearch
+from tools.builtin.web.web_search import WebSearch
 from tools.errors import ToolExecutionError, ToolTimeout
 from tools.search import fetch
 from tools.search.engines import Brave, SearXng, SerpApi, configured

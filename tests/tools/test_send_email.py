@@ -16,7 +16,7 @@ from django.test import override_settings
 from tests.smtp import MailServer
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
-from tools.builtin.send_email import SendEmail
+from tools.builtin.messages.send_email import SendEmail
 from tools.errors import ToolExecutionError, ToolTimeout, ToolValidationError
 from tools.interface import Artifact
 from tools.network import mail

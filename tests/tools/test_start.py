@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests import processes
 from tests.stack import ROOT, free_port
 from tests.tools.test_registry import TOOL_FILE
 
@@ -66,7 +66,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(place: Path, command: list[str], **environment: str) -> tuple[int, list[str]]:
     """The exit code, and the lines that are Toolgate's own on standard error."""
     given = os.environ | environment | {"PYTHONPATH": f"{place}:{environment.get('PYTHONPATH', '')}"}
-    ended = subprocess.run(command, cwd=place, env=given, capture_output=True, text=True, timeout=120, check=False)
+    # Its files change from test to test: no process is forked that has read them already.
+    del given["DJANGO_SETTINGS_MODULE"]
+    ended = processes.run(command, cwd=place, env=given, capture_output=True, text=True)
     lines = ended.stderr.splitlines()
     assert "Traceback (most recent call last):" not in lines
     return ended.returncode, [line for line in lines if line.startswith("toolgate: ") or "tools.E001" in line]

@@ -106,8 +106,17 @@ def test_the_operator_raises_a_tier_for_everyone_and_no_tenant_lowers_it(tenant:
     setting(tenant, "save_note", tier="system")
     with Stack(TOOLGATE_TOOL_TIERS="add_task=elevated, save_note=workspace, send_email=read_only") as stack:
         assert tiers(stack, tenant.alice) == {
-            "add_task": "elevated", "list_tasks": "read_only", "save_note": "system", "send_email": "elevated",
-            "web_search": "read_only",
+            "add_task": "elevated", "cancel_schedule": "workspace", "canvas": "workspace",
+            "complete_task": "workspace", "create_reminder": "workspace",
+            "delete_file": "workspace", "edit_file": "workspace",
+            "file_info": "read_only", "label_session": "workspace", "list_files": "read_only",
+            "list_schedules": "read_only", "list_sessions": "read_only", "list_tasks": "read_only",
+            "memory_search": "read_only", "memory_store": "elevated", "message": "elevated",
+            "read_file": "read_only", "read_session": "read_only", "run_schedule": "workspace",
+            "save_note": "system", "schedule": "elevated", "search_files": "read_only", "search_notes": "read_only",
+            "send_email": "elevated", "send_to_session": "workspace", "subagent": "workspace",
+            "update_task": "workspace", "web_fetch": "elevated", "web_search": "read_only",
+            "write_file": "workspace",
         }  # fmt: skip
         access = stack.get(tenant.alice, "/api/v1/tools/add_task/access").json()
         assert (access["tier"], access["allowed"]) == ("elevated", True)
@@ -122,7 +131,13 @@ def test_an_agent_reaches_only_up_to_its_tier_whatever_is_granted(stack: Stack, 
         Agent.objects.create(tenant_id=tenant.id, slug="careful", name="Careful", tools="all", max_tier="workspace")
         Grant.objects.create(tenant_id=tenant.id, tool_name="*", effect="allow")
     offered = stack.get(tenant.alice, "/api/v1/tools/?agent=careful").json()["tools"]
-    assert sorted(tool["name"] for tool in offered) == ["add_task", "list_tasks", "web_search"]
+    assert sorted(tool["name"] for tool in offered) == [
+        "add_task", "cancel_schedule", "canvas", "complete_task", "create_reminder",
+        "delete_file", "edit_file", "file_info",
+        "label_session", "list_files", "list_schedules", "list_sessions", "list_tasks", "memory_search",
+        "memory_store", "message", "read_file", "read_session", "run_schedule", "schedule", "search_files",
+        "search_notes", "send_to_session", "subagent", "update_task", "web_search", "write_file",
+    ]  # fmt: skip
     access = stack.get(tenant.alice, "/api/v1/tools/save_note/access?agent=careful").json()
     assert access["allowed"] is False
     assert [(gate["gate"], gate["log"]) for gate in access["gates"] if not gate["ok"]] == [

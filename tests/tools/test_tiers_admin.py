@@ -26,7 +26,7 @@ def form(cast: Cast, **more: Any) -> dict[str, Any]:
     """The form of a tool's setting, filled in."""
     return {
         "tenant": str(cast.id), "tool_name": "save_note", "enabled": "on", "rate": "", "tier": "elevated",
-        "approvals_needed": "2", "approval_hours": "48", **more,
+        "approvals_needed": "2", "approval_seconds": "172800", **more,
     }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def saved(cast: Cast) -> list[dict[str, Any]]:
 def test_a_tier_is_raised_and_approvals_are_set(admin: Admin, tenant: Cast) -> None:
     assert admin.post(f"{SETTINGS}add/", form(tenant)).url.path == SETTINGS
     [row] = saved(tenant)
-    assert (row["tier"], row["approvals_needed"], row["approval_hours"]) == ("elevated", 2, 48)
+    assert (row["tier"], row["approvals_needed"], row["approval_seconds"]) == ("elevated", 2, 172_800)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_tier_is_raised_and_approvals_are_set(admin: Admin, tenant: Cast) -> N
         ({"rate": "often"}, "often is no rate; write calls per second, minute, hour or day"),
         ({"rate": "10/0m"}, "10/0m is no rate"),
         ({"rate": "-1/m"}, "-1/m is no rate"),
-        ({"approval_hours": "0"}, "Ensure this value is greater than or equal to 1."),
+        ({"approval_seconds": "0"}, "Ensure this value is greater than or equal to 60."),
     ],
     ids=lambda each: repr(each)[:40],
 )

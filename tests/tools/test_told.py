@@ -43,8 +43,8 @@ def test_an_error_has_its_code_and_message():
 
 
 def test_a_validation_error_names_the_field_and_the_schema():
-    told = json.loads(failure("validation_error", "No.", field="limit", schema={"type": "object"}))
-    assert told["error"] == {
+    shown = json.loads(failure("validation_error", "No.", field="limit", schema={"type": "object"}))
+    assert shown["error"] == {
         "code": "validation_error",
         "message": "No.",
         "field": "limit",
@@ -53,8 +53,8 @@ def test_a_validation_error_names_the_field_and_the_schema():
 
 
 def test_a_schema_beyond_the_limit_is_left_out():
-    told = json.loads(failure("validation_error", "No.", schema={"enum": ["x" * 100]}, limit=50))
-    assert told == {"ok": False, "error": {"code": "validation_error", "message": "No."}}
+    shown = json.loads(failure("validation_error", "No.", schema={"enum": ["x" * 100]}, limit=50))
+    assert shown == {"ok": False, "error": {"code": "validation_error", "message": "No."}}
 
 
 def test_a_very_long_message_is_cut():

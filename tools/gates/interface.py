@@ -1,18 +1,20 @@
 """What a gate is: its check, its refusal code and its label, what it is given, and what it answers."""
 
+import dataclasses
 import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import Any, ClassVar, Protocol
 
 from audit.calls.recorder import Failure
 from tools.errors import ToolValidationError
 from tools.gates.policy import Policy
-from tools.interface import Tool
+from tools.interface import CallFacts, Tier, Tool
+from tools.labels import TAINTS, UNTRUSTED
 from tools.schemas.effort import Effort
 
 
@@ -26,7 +28,8 @@ class Occasion(Enum):
     ACCESS = auto()
     """A user's question whether they may call a tool: without arguments, and nothing is counted."""
     LISTED = auto()
-    """Whether a model is offered the tool. Such a gate answers at once, without arguments."""
+    """Whether a model is offered the tool. Such a gate answers at once, without arguments, and as long as the policy
+    is the same the same, unless the tenant has conditions."""
     MIXED = auto()
     """A managed call of a turn that also calls the client's own tools, in an order that nobody can answer."""
 
@@ -40,6 +43,39 @@ class RightsChanged(Exception):
 
 class RulesExhausted(Exception):
     """A rule was used up, switched off or ran out after it had let a call through: evaluate again."""
+
+
+class Condition(Protocol):
+    """What a tenant demands of calls of a tool, as the gate `condition` reads it."""
+
+    @property
+    def id(self) -> str:
+        """As the decision records it."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        ...
+
+    @property
+    def condition(self) -> dict[str, Any]:
+        """A JSON Schema of `{"args", "context"}`; see `tools.gates.checks.context`."""
+        ...
+
+    @property
+    def time_zone(self) -> str:
+        """Whose hours and days it means, such as Europe/Berlin."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Another one after each change."""
+        ...
+
+    def concerns(self, tool_name: str, agent: str) -> bool:
+        """Whether it is about calls of the tool by the agent."""
+        ...
 
 
 class Rule(Protocol):
@@ -132,17 +168,62 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
-    """Whose limits a call is charged to, and the slug of the agent that calls; "" for a call without an agent.
+class TaintSource:
+    """That private data, or what strangers wrote, was read (`label`, see `tools.labels`): from which `source`, such as
+    a tool, by which `call` last, if it was one, and when (ISO 8601)."""
 
-    With `charge` False the limits are only looked at; `charged`: this call has been counted before.
+    label: str
+    source: str
+    at: str
+    call: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As decisions record it."""
+        return {"label": self.label, "source": self.source, "call": self.call, "at": self.at}
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """What a session has read, the newest first, and what its user has said in their own words.
+
+    That of a call without a conversation is empty: nobody has read anything in it.
+    """
+
+    sources: tuple[TaintSource, ...] = ()
+    own_words: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """What has been read."""
+        return frozenset(each.label for each in self.sources)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the session has read both private data and what strangers wrote."""
+        return self.labels >= TAINTS
+
+    def of(self, label: str) -> list[TaintSource]:
+        """Where what has the label was read, the newest first."""
+        return [each for each in self.sources if each.label == label]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whose limits a call is charged to, the slug of the agent that calls, "" for a call without an agent, how the call
+    came in, and which model ("provider/model") suggests it, "" without one.
+
+    With `charge` False the limits are only looked at; `charged`: this call has been counted before. `taint` is what its
+    session has read; None: that is not known.
     """
 
     tenant_id: Any
     user_id: Any
     agent: str = ""
+    origin: str = "chat"
     charge: bool = True
     charged: bool = False
+    model: str = ""
+    taint: Taint | None = Taint()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +231,8 @@ class GateContext:
     """What every gate may go by, in one evaluation of one or more calls.
 
     `approval` is set for a call that goes on. `effort` bounds the conditions of all rules together, and `used` counts
-    the calls that each rule has approved: a rule approves no more of them than it has uses.
+    the calls that each rule has approved: a rule approves no more of them than it has uses. `now` is one moment
+    for all.
     """
 
     policy: Policy
@@ -159,13 +241,25 @@ class GateContext:
     approval: Approval | None = None
     effort: Effort = field(default_factory=Effort)
     used: Counter[str] = field(default_factory=Counter)
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def facts(self) -> CallFacts:
+        """What the tiers of calls go by besides their arguments."""
+        read = None if self.caller.taint is None else UNTRUSTED in self.caller.taint.labels
+        return dataclasses.replace(self.policy.facts, tainted=read if self.policy.holds_by_taint else False)
+
+    def tier(self, candidate: Candidate) -> Tier:
+        """The tier of the call that is asked about; without arguments the highest that one can have."""
+        return self.policy.tier_of(candidate.known_tool, candidate.arguments, self.facts)
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """A gate's answer; a refusal has a code and words: `model` says what to do, `user` what happened, `log` why.
 
-    `holds`: yes, once a human has said so too. `rule`: the tenant's rule that the answer follows.
+    `holds`: yes, once a human has said so too. `rule`: the tenant's rule that the answer follows. `facts`: what it went
+    by besides the arguments, so that the same question can be asked again.
     """
 
     gate: str
@@ -177,13 +271,14 @@ class GateResult:
     field: str | None = None
     holds: bool = False
     rule: str | None = None
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The answer as `tool_calls.decision` keeps it."""
         shown: dict[str, Any] = {"gate": self.gate, "ok": self.ok}
         if not self.ok:
             shown |= {"code": self.code, "model": self.model, "user": self.user}
-        more = {"holds": self.holds, "rule": self.rule, "log": self.log, "field": self.field}
+        more = {"holds": self.holds, "rule": self.rule, "log": self.log, "field": self.field, "facts": self.facts}
         return shown | {name: value for name, value in more.items() if value}
 
     @property
@@ -205,13 +300,19 @@ class Gate(ABC):
     refused: ClassVar[str]
     occasions: ClassVar[frozenset[Occasion]] = ASKED
 
+    def concerns(self, candidate: Candidate, context: GateContext) -> bool:
+        """Whether there is anything to ask; a gate that has nothing to say of a call leaves no answer."""
+        return True
+
     @abstractmethod
     def check(self, candidate: Candidate, context: GateContext) -> GateResult | Awaitable[GateResult]:
         """Whether the call may go on. What cannot be decided is refused."""
 
-    def passes(self, *, log: str = "", holds: bool = False, rule: str | None = None) -> GateResult:
+    def passes(
+        self, *, log: str = "", holds: bool = False, rule: str | None = None, facts: dict[str, Any] | None = None
+    ) -> GateResult:
         """Yes."""
-        return GateResult(self.name, True, log=log, holds=holds, rule=rule)
+        return GateResult(self.name, True, log=log, holds=holds, rule=rule, facts=facts or {})
 
     def refuses(
         self,
@@ -222,6 +323,7 @@ class Gate(ABC):
         code: str | None = None,
         field: str | None = None,
         rule: str | None = None,
+        facts: dict[str, Any] | None = None,
     ) -> GateResult:
         """No, under the gate's own code unless another is given."""
-        return GateResult(self.name, False, code or self.code, model, user, log, field, rule=rule)
+        return GateResult(self.name, False, code or self.code, model, user, log, field, rule=rule, facts=facts or {})

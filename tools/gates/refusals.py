@@ -1,6 +1,6 @@
 """What people are told when they may not use a tool: what refused it, and who can change that.
 
-Settings, grants, agents and members are changed in /admin/, which is the operator's; owners ask the operator.
+Settings, grants, agents and members are changed by owners, under /settings/ or over REST.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,17 @@ class Words:
 
     def to_model(self, advice: str) -> str:
         """What to do, for the model."""
-        told = f" Tell the user: {self.who}" if self.who else ""
-        return f"{self.what} {advice}{told}"
+        to_user = f" Tell the user: {self.who}" if self.who else ""
+        return f"{self.what} {advice}{to_user}"
+
+
+def unheard(name: str) -> Words:
+    """What refuses a call that a human has to approve, in a run that nobody listens to."""
+    return Words(
+        f"{name} needs a human's approval, and nobody listens in this run or in any run above it.",
+        "Somebody can ask for it in a chat of their own.",
+        "no run above it asks humans",
+    )
 
 
 def agent_named(slug: str) -> str:

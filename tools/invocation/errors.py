@@ -2,6 +2,7 @@
 
 tenants.errors.Refused
 └── IdempotencyMismatch     422 idempotency_mismatch
+    └── ReportedOtherwise   the same
 """
 
 from tenants.errors import Refused
@@ -15,3 +16,11 @@ class IdempotencyMismatch(Refused):
 
     def __init__(self) -> None:
         super().__init__("This Idempotency-Key was used with another request body. Use a new key for a new request.")
+
+
+class ReportedOtherwise(IdempotencyMismatch):
+    """A client has reported a call of this id within the last 24 hours, and said something else of it."""
+
+    def __init__(self, report_id: str) -> None:
+        super().__init__()
+        self.detail = f"The call {report_id} was reported with other values. Use a new id for another call."

@@ -13,10 +13,12 @@ from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tools.errors import ToolValidationError
 from tools.gates import order
+from tools.gates.checks import taint
 from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion, Rights
 from tools.gates.policy import Policy
 from tools.interface import Tool
-from tools.invocation import lookup
+from tools.invocation import lookup, naming
+from tools.labels import Label
 from tools.schemas import arguments
 
 log = logging.getLogger(__name__)
@@ -72,6 +74,7 @@ async def _evaluate(
     gates: Iterable[Gate],
     new_id: Callable[[], uuid.UUID],
 ) -> NewCall:
+    suggestion = _of_tool(context.policy, suggestion)
     tool = lookup.known(context.policy, suggestion.name)
     value: Any = None
     problem: ToolValidationError | None = None
@@ -93,7 +96,7 @@ async def _evaluate(
         id=new_id(),
         position=position,
         tool_name=name,
-        tier=context.policy.tier(tool).value if tool else None,
+        tier=_tier(candidate, context, refusal),
         input=value,
         input_raw=raw,
         params_hash=None if raw is not None else sha256_hex(value),
@@ -102,6 +105,32 @@ async def _evaluate(
         approval_id=new_id() if refusal is None and any(answer.holds for answer in answers) else None,
         refusal=refusal,
     )
+
+
+def _tier(candidate: Candidate, context: GateContext, refusal: Failure | None) -> str | None:
+    """The tier that the call is recorded with: what the gates went by, and with wrong arguments the tool's."""
+    if candidate.tool is None:
+        return None
+    wrong = refusal is not None and refusal.code == "validation_error"
+    return (context.policy.tier(candidate.tool) if wrong else context.tier(candidate)).value
+
+
+def goes_by_taint(policy: Policy, suggestion: Suggestion) -> bool:
+    """Whether it matters to a call what its session has read."""
+    tool = lookup.known(policy, _of_tool(policy, suggestion).name)
+    if tool is None or policy.taint == taint.OFF:
+        return False
+    return Label.LEAVES_TENANT in tool.labels or tool.least_tier is not None
+
+
+def _of_tool(policy: Policy, suggestion: Suggestion) -> Suggestion:
+    """The call of the tool that is meant: gates, limits, approvals and the record never see tools_call or an agent's
+    function in its place."""
+    inner = naming.named(suggestion.name, suggestion.arguments)
+    if inner is not None:
+        suggestion = Suggestion(naming.real(policy, inner[0]), inner[1])
+    of_agent = naming.of_agent(policy, suggestion.name, suggestion.arguments)
+    return suggestion if of_agent is None else Suggestion(*of_agent)
 
 
 async def again(
@@ -118,6 +147,8 @@ async def _pass(
 ) -> tuple[list[GateResult], Failure | None]:
     answers: list[GateResult] = []
     for gate in gates:
+        if not gate.concerns(candidate, context):
+            continue
         answer = await _asked(gate, candidate, context)
         answers.append(answer)
         if not answer.ok:
@@ -136,24 +167,44 @@ def _storable(text: str) -> str:
     return safe.encode()[:RAW_CHARACTERS].decode("utf-8", "ignore")
 
 
-def offered(policy: Policy) -> list[Tool]:
-    """The tools that a model is offered: those whose call this user would not be refused as such."""
-    context = GateContext(policy, Caller(None, None, charge=False))
-    gates = order.gates(Occasion.LISTED)
-    return [tool for tool in lookup.everything(policy) if _listed(Candidate(tool.name, tool, None), gates, context)]
+def offered(policy: Policy, agent: str = "", origin: str = "chat") -> tuple[Tool, ...]:
+    """The tools that a model is offered: those whose call this user would not be refused as such, by the agent of this
+    slug, over this way in."""
+
+    def find() -> tuple[Tool, ...]:
+        context = GateContext(policy, Caller(None, None, agent, origin, charge=False))
+        gates = order.gates(Occasion.LISTED)
+        return tuple(tool for tool in lookup.everything(policy) if _refusal(tool, gates, context) is None)
+
+    return lookup.once(policy, (offered, agent, origin), find)
 
 
-def _listed(candidate: Candidate, gates: Iterable[Gate], context: GateContext) -> bool:
+def offers(policy: Policy, tool: Tool, agent: str = "", origin: str = "chat") -> bool:
+    """Whether a model of the agent may be offered this tool."""
+    return refused_when_listed(tool, policy, agent, origin) is None
+
+
+def refused_when_listed(tool: Tool, policy: Policy, agent: str, origin: str = "chat") -> GateResult | None:
+    """Why a model is not offered the tool under the policy, through that agent; None when it is."""
+    caller = Caller(None, None, agent, origin, charge=False)
+    return _refusal(tool, order.gates(Occasion.LISTED), GateContext(policy, caller))
+
+
+def _refusal(tool: Tool, gates: Iterable[Gate], context: GateContext) -> GateResult | None:
+    candidate = Candidate(tool.name, tool, None)
     for gate in gates:
+        if not gate.concerns(candidate, context):
+            continue
         answer = gate.check(candidate, context)
         assert isinstance(answer, GateResult), f"the gate {gate.name} answers at once when tools are listed"
         if not answer.ok:
-            return False
-    return True
+            return answer
+    return None
 
 
 async def access(tool: Tool, rights: Rights, caller: Caller) -> list[GateResult]:
     """Gate by gate, whether this user may call the tool now; nothing is counted, and arguments are not asked about."""
     candidate = Candidate(tool.name, tool, None)
     context = GateContext(rights.policy, caller, rights.rules)
-    return [await _asked(gate, candidate, context) for gate in order.gates(Occasion.ACCESS)]
+    asked = (gate for gate in order.gates(Occasion.ACCESS) if gate.concerns(candidate, context))
+    return [await _asked(gate, candidate, context) for gate in asked]

@@ -2,6 +2,10 @@
 
     transactional tools   lock + effect + settle in one commit: a lost worker leaves "queued", and no effect
     all others            claim │ effect │ settle: a lost worker leaves "running", and the sweeper decides
+    one that asks         claim │ execution │ ask: the call waits for its user, and no worker has it; answered, it is
+                          queued, and executed again with the answers
+    one that begins a run lock + run + wait in one commit: nobody has the call until its run ends, which settles it
+    one that searches     lock │ the vector of the words │ lock + effect + settle: where searches are by meaning, too
 
 A call of a transactional tool whose message is sent again is claimed first, in a commit of its own: else one that
 ends its worker each time would never be counted, and never end.
@@ -16,7 +20,8 @@ import random
 import time
 import traceback
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -24,20 +29,34 @@ import orjson
 import psycopg
 from django.conf import settings
 
-from audit.calls import recorder
+from audit.calls import begun
 from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, sha256_hex
+from audit.models import Origin
 from tenants.scope.transactions import Connection, TenantScope
-from tools.errors import ToolCallRejected, ToolError, ToolPermissionDenied, ToolTimeout, ToolValidationError
-from tools.interface import Tool, ToolContext, ToolResult
-from tools.invocation import lookup, wakeups
-from tools.invocation.circuit import OPEN_SECONDS, circuits
-from tools.invocation.leases import leases
+from tools.errors import (
+    ToolCallRejected,
+    ToolError,
+    ToolPermissionDenied,
+    ToolTimeout,
+    ToolUnavailable,
+    ToolValidationError,
+)
+from tools.files import FileStore
+from tools.interface import Tool, ToolContext, ToolResult, labels_of
+from tools.invocation import asking, lookup, ports, stopped
+from tools.invocation.live import logs, progress, wakeups
+from tools.invocation.live.circuit import OPEN_SECONDS, circuits
+from tools.invocation.live.leases import leases
+from tools.labels import TAINTS, taint_of
 from tools.network import redis
 from tools.network.cache import TenantCache
+from tools.questions import InputRequired
 from tools.registry import registry
-from tools.stores import NoteStore, TaskStore
+from tools.settings import fetch_hosts
+from tools.stores import CanvasStore, Meaning, MemoryStore, NoteStore, TaskStore
+from tools.waiting import WaitsForMeaning, WaitsForRun
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +69,23 @@ _sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
 @dataclass(slots=True)
 class _Execution:
-    """A call on its way to its end; `deadline` is set when its first attempt begins, and holds for all of them."""
+    """A call on its way to its end; `deadline` is set when its first attempt begins, and holds for all of them. `began`
+    is the run that it waits for."""
 
     scope: TenantScope
     call_id: uuid.UUID
     deadline: float | None = None
+    began: uuid.UUID | None = None
+    # What has something to do after the commit of the last attempt.
+    handle: ports.AfterCommit | None = None
+    # What was searched for, with its vector, once that was asked for.
+    meanings: dict[str, Meaning | None] = field(default_factory=dict)
+
+    def meaning_of(self, words: str) -> Meaning | None:
+        """The handle `meaning`. Raises WaitsForMeaning."""
+        if words not in self.meanings:
+            raise WaitsForMeaning(words)
+        return self.meanings[words]
 
     def time_left(self, call: ToolCall) -> float:
         """Seconds that the attempts of the call may still take."""
@@ -64,8 +95,11 @@ class _Execution:
         return max(0.0, self.deadline - now)
 
 
-async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID, *, claims: bool = True) -> None:
-    """Run a queued call to its end, whatever its tool does; without effect when somebody else has it.
+async def execute(
+    tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID, *, claims: bool = True
+) -> uuid.UUID | None:
+    """Run a queued call to its end, whatever its tool does; without effect when somebody else has it. The id of the run
+    that it began, if it waits for one.
 
     Unless it `claims`, that a transactional tool's call has begun is committed with its effect, and not before.
     """
@@ -73,20 +107,25 @@ async def execute(tenant_id: uuid.UUID, user_id: uuid.UUID, call_id: uuid.UUID, 
     while True:
         tried = await _claimed(execution) if claims else await _at_once(execution)
         if tried is None:
-            return
+            return None
         call, again = tried
         if not again:
             await wakeups.publish(call.wake_up_id)
-            return
+            if execution.handle is not None:
+                await execution.handle.committed()
+            return execution.began
         await asyncio.sleep(BACK_OFF * 2 ** (call.attempt - 1) * random.uniform(0.5, 1))
 
 
 async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
     """One attempt, of which everybody knows while it lasts: the call, and whether it is to be tried again."""
     scope = execution.scope
-    call = await recorder.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)
+    call = await begun.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)
     if call is None:
         return None
+    if (refused := stopped.outcome(call)) is not None:
+        await _settle(call, refused)
+        return call, False
     with leases.held(call.id, call.fence):
         tool = await lookup.in_scope(scope, call.tool_name)
         if tool is not None and tool.transactional:
@@ -100,7 +139,9 @@ async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
             began = time.monotonic()
             try:
                 result = await _run(tool, call, execution, None)
-                await _settle(call, _success(result, began))
+                await _settle(call, _success(result, began, _reads(tool, call)))
+            except InputRequired as required:
+                await _ask(call, tool, required, began)
             except Exception as error:
                 return call, await _fail(execution, call, tool, error, began)
             circuits.succeeded(scope.tenant_id, tool.name)
@@ -111,22 +152,36 @@ async def _at_once(execution: _Execution, fence: int | None = None) -> tuple[Too
     """One attempt of a transactional tool, in one transaction, of a queued call or of one that is claimed: the call,
     and whether it is to be tried again."""
     tenant_id = execution.scope.tenant_id
-    async with recorder.locked(execution.scope, execution.call_id, fence, settings.RUN_LEASE_SECONDS) as held:
+    sought: str | None = None
+    async with begun.locked(execution.scope, execution.call_id, fence, settings.RUN_LEASE_SECONDS) as held:
         if held is None:
             return None
         call, tool = held.call, registry().get(held.call.tool_name)
+        if (refused := stopped.outcome(call)) is not None:
+            await held.settle(refused)
+            return call, False
         if tool is not None and tool.transactional:
             began = time.monotonic()
             try:
                 result = await _run(tool, call, execution, held.connection)
-                await held.settle(_success(result, began))
+                await held.settle(_success(result, began, _reads(tool, call)))
                 circuits.succeeded(tenant_id, tool.name)
                 return call, False
+            except WaitsForRun as waits:
+                await held.wait(waits.run_id)
+                execution.began = waits.run_id
+                return call, False
+            except WaitsForMeaning as waits_for:
+                # Nothing has happened yet, and nobody has the call until it is locked again.
+                sought = waits_for.words
             except Exception as error:
                 if held.connection.closed and not isinstance(error, ToolError):
                     # Nothing of it has happened, or all of it: the sweeper finds out.
                     raise
                 failed = error
+    if sought is not None:
+        execution.meanings[sought] = await ports.meanings().of(execution.scope, sought)
+        return await _at_once(execution, fence)
     if tool is None or not tool.transactional:
         # It was installed otherwise where its message was sent from.
         return await _claimed(execution) if fence is None else None
@@ -138,12 +193,12 @@ async def _fail(execution: _Execution, call: ToolCall, tool: Tool, raised: Excep
     guarded = (execution.scope.tenant_id, tool.name)
     if isinstance(raised, ToolError):
         error = registry().settings(tool.name).cleaned(raised)
-        # What is wrong with the call itself says nothing about the tool.
-        if not isinstance(error, ToolValidationError | ToolPermissionDenied | ToolCallRejected):
+        # What is wrong with the call itself, or with what it needs first, says nothing about the tool.
+        if not isinstance(error, ToolValidationError | ToolPermissionDenied | ToolCallRejected | ToolUnavailable):
             circuits.failed(*guarded)
         if _worth_trying_again(tool, error, call, execution):
-            return await recorder.requeue(None, call)
-        await _settle(call, _failed(error, began))
+            return await begun.requeue(None, call)
+        await _settle(call, _failed(error, began, _reads(tool, call)))
         return False
     if isinstance(raised, psycopg.OperationalError):
         # The database is away: nothing can be recorded, so the lease runs out and the sweeper decides.
@@ -155,6 +210,16 @@ async def _fail(execution: _Execution, call: ToolCall, tool: Tool, raised: Excep
     crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
     await _settle(call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
     return False
+
+
+async def _ask(call: ToolCall, tool: Tool, required: InputRequired, began: float) -> None:
+    """Let the call wait for its user; one that asks for what nobody can be asked has failed."""
+    try:
+        asked = asking.checked(tool.name, required, of_client=call.origin == Origin.MCP)
+    except ToolError as error:
+        await _settle(call, _failed(error, began, _reads(tool, call)))
+    else:
+        await ports.questions().ask(call, tool.binding, asked)
 
 
 def _gone(call: ToolCall) -> Outcome:
@@ -172,17 +237,26 @@ def _resting(tool: Tool) -> Outcome:
 
 
 async def _run(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None) -> ToolResult:
+    handles = _handles(tool, call, execution, connection)
+    execution.handle = handles.get("messages")
+    # The first execution of a call has the first fence.
+    if (
+        connection is None
+        and call.fence > 1
+        and (answered := await ports.questions().answered(execution.scope, call.id))
+    ):
+        handles |= {"answers": answered.answers, "state": answered.state}
     seconds = execution.time_left(call)
-    context = ToolContext(**_handles(tool, call, seconds, connection))
     try:
-        async with asyncio.timeout(seconds):
-            return await tool.execute(call.arguments, context)
+        with progress.reporting(call) as handles["report"]:
+            async with logs.logging_of(call, heard=connection is None) as handles["log"], asyncio.timeout(seconds):
+                return await tool.execute(call.arguments, ToolContext(**handles))
     except TimeoutError:
         limit = call.time_limit_ms / 1000
         raise ToolTimeout(f"{tool.name} did not answer within {limit:g} seconds.", limit) from None
 
 
-def _handles(tool: Tool, call: ToolCall, seconds: float, connection: Connection | None = None) -> dict[str, Any]:
+def _handles(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None = None) -> dict[str, Any]:
     """What the call's context is built from: the handles that its tool declares, and no others."""
     handles: dict[str, Any] = {
         "call_id": call.id,
@@ -190,15 +264,39 @@ def _handles(tool: Tool, call: ToolCall, seconds: float, connection: Connection 
         "user_id": call.user_id,
         "run_id": call.run_id,
         "conversation_id": call.conversation_id,
-        "seconds": seconds,
+        "seconds": execution.time_left(call),
         "settings": registry().settings(tool.name),
     }
     if connection is not None and "notes" in tool.handles:
-        handles["notes"] = NoteStore(connection, call.tenant_id, call.user_id)
+        handles["notes"] = NoteStore(connection, call.tenant_id, call.user_id, call.conversation_id)
     if connection is not None and "tasks" in tool.handles:
-        handles["tasks"] = TaskStore(connection, call.tenant_id, call.user_id)
+        handles["tasks"] = TaskStore(connection, call.tenant_id, call.user_id, call.conversation_id)
+    if connection is not None and call.run_id is not None and "children" in tool.handles:
+        handles["children"] = ports.children().of_call(connection, call)
+    if connection is not None and "schedules" in tool.handles:
+        handles["schedules"] = ports.schedules(connection, call)
+    if connection is not None and "files" in tool.handles and call.conversation_id is not None:
+        handles["files"] = FileStore(connection, call.tenant_id, call.user_id, call.conversation_id, call.id)
+    if connection is not None and "memories" in tool.handles:
+        handles["memories"] = MemoryStore(
+            connection, call_id=call.id, conversation_id=call.conversation_id, agent=call.agent
+        )
+    if connection is not None and "messages" in tool.handles:
+        handles["messages"] = ports.notifications().messages(connection, call)
+    if connection is not None and "reminders" in tool.handles:
+        handles["reminders"] = ports.notifications().reminders(connection, call)
+    if connection is not None and call.conversation_id is not None and "canvas" in tool.handles:
+        handles["canvas"] = CanvasStore(connection, call.tenant_id, call.user_id, call.conversation_id, call.id)
+    if connection is not None and "meaning" in tool.handles and ports.meanings().configured():
+        handles["meaning"] = execution.meaning_of
+    if connection is not None and "sessions" in tool.handles:
+        handles["sessions"] = ports.children().sessions(connection, call)
     if "http" in tool.handles:
         handles["http"] = _http()
+    if "fetch_hosts" in tool.handles:
+        handles["fetch_hosts"] = partial(fetch_hosts.of, TenantScope(call.tenant_id, call.user_id))
+    if "tools" in tool.handles:
+        handles["tools"] = ports.callers_tools(TenantScope(call.tenant_id, call.user_id), call.run_id)
     if "cache" in tool.handles:
         handles["cache"] = TenantCache(redis.client(), call.tenant_id)
     return handles
@@ -231,35 +329,46 @@ def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, execution:
     )
 
 
-def _success(result: ToolResult, began: float) -> Outcome:
+def _reads(tool: Tool, call: ToolCall) -> frozenset[str]:
+    """What the call's answer taints its conversation with; an error's words may be the remote's, too."""
+    return taint_of(labels_of(tool, call.arguments))
+
+
+def _success(result: ToolResult, began: float, reads: frozenset[str]) -> Outcome:
     """The result as it is recorded; raises ToolError's fault as a crash when the output is no JSON."""
     try:
-        output_hash = sha256_hex(result.output)
+        output = kept(result.output)
     except NotCanonical as error:
         raise TypeError(f"the tool's output is not JSON: {error}") from None
-    text = orjson.dumps(result.output)
-    output = result.output
-    if len(text) > MAX_OUTPUT_BYTES:
-        beginning = text[:MAX_OUTPUT_BYTES].decode("utf-8", "ignore")
-        output = {"truncated": True, "original_bytes": len(text), "data": beginning}
     return Outcome(
-        output=output,
-        output_bytes=len(text),
-        output_hash=output_hash,
+        **output,
         display=result.display[:1000],
         side_effects=[{"kind": each.kind, "id": each.id, "action": each.action} for each in result.artifacts],
         execution_time_ms=_since(began),
+        reads=reads | (result.reads & TAINTS),
     )
 
 
-def _failed(error: ToolError, began: float) -> Outcome:
+def kept(output: Any) -> dict[str, Any]:
+    """What is recorded of an output: `output`, cut where it is long, with bytes and hash of the whole.
+
+    Raises NotCanonical.
+    """
+    output_hash, text = sha256_hex(output), orjson.dumps(output)
+    if len(text) > MAX_OUTPUT_BYTES:
+        beginning = text[:MAX_OUTPUT_BYTES].decode("utf-8", "ignore")
+        output = {"truncated": True, "original_bytes": len(text), "data": beginning}
+    return {"output": output, "output_bytes": len(text), "output_hash": output_hash}
+
+
+def _failed(error: ToolError, began: float, reads: frozenset[str]) -> Outcome:
     field = getattr(error, "field", None)
     failure = Failure(error.code, error.message[:2000], field)
-    return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began))
+    return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began), reads=reads)
 
 
 async def _settle(call: ToolCall, outcome: Outcome) -> None:
-    if not await recorder.settle(None, call, outcome):
+    if not await begun.settle(None, call, outcome):
         log.warning("claim lost", extra={"call_id": str(call.id)})
 
 

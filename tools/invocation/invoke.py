@@ -22,11 +22,13 @@ from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Caller, Rights
-from tools.invocation import idempotency, pending, ports, wakeups
+from tools.invocation import ports
 from tools.invocation.dispatch import dispatch
 from tools.invocation.evaluation import Suggestion
-from tools.invocation.idempotency import Claim, ClaimLost
-from tools.invocation.pending import AlreadyPending
+from tools.invocation.live import wakeups
+from tools.invocation.once import idempotency, pending
+from tools.invocation.once.idempotency import Claim, ClaimLost
+from tools.invocation.once.pending import AlreadyPending
 from tools.invocation.ports import ConnectedUnitOfWork
 from tools.invocation.proposal import Proposal, Proposed, propose
 
@@ -85,8 +87,8 @@ async def begin(caller: TenantScope, name: str, arguments: Any, *, origin: Origi
     """Record a call in the user's name, and send it if it may run, without waiting for it.
 
     `arguments` is a JSON value. A call that a gate refuses is final. With `resumes` it is the user's pending call with
-    the same name and arguments, where there is one (see `tools.invocation.pending`); one that humans have to approve
-    becomes pending.
+    the same name and arguments, where there is one (see `tools.invocation.once.pending`); one that humans have to
+    approve becomes pending.
     """
     text = json.dumps(arguments)
     request_hash = _hash(name, text)
@@ -135,6 +137,8 @@ async def cancel(caller: TenantScope, call_id: uuid.UUID) -> ToolCall:
         if call.approval_id is not None and not call.final:
             # The request first, as everybody who decides about it does.
             asked = await approvals.withdraw(connection, call.approval_id)
+        if call.asks_user:
+            await ports.questions().withdraw(connection, call_id)
         if await recorder.withdraw_alone(connection, call_id, cancelled):
             await pending.release(connection, caller, _hash_of(call), call_id)
         call = await reading.one(connection, call_id, caller.user_id)
@@ -146,18 +150,23 @@ async def cancel(caller: TenantScope, call_id: uuid.UUID) -> ToolCall:
 
 
 async def until_rest(
-    caller: TenantScope, call_id: uuid.UUID, wait: float | None = None, seen: Seen | None = None
+    caller: TenantScope,
+    call_id: uuid.UUID,
+    wait: float | None = None,
+    seen: Seen | None = None,
+    *,
+    answered: int | None = None,
 ) -> ToolCall:
-    """The user's call once it is final, or has been waited for, as in `invoke`; `seen` is given every look at it.
+    """The user's call once it is final, asks its user, or has been waited for, as in `invoke`; `seen` is given every
+    look at it.
 
-    Raises LookupError.
+    `answered` is the fence under which it asked what has been answered: it goes on from there. Raises LookupError.
     """
     began, pause = time.monotonic(), LOOK_SECONDS
     with ports.watch(call_id) as changed:
         while True:
             changed.clear()
-            async with transaction(caller) as connection:
-                call = await reading.one(connection, call_id, caller.user_id)
+            call = await reading.look(caller, call_id)
             if call is None:
                 raise LookupError(call_id)
             if seen is not None:
@@ -166,7 +175,8 @@ async def until_rest(
             if patience is None:
                 patience = 0 if call.status == Status.AWAITING_APPROVAL else WAIT_SECONDS
             left = patience - (time.monotonic() - began)
-            if call.final or left <= 0:
+            asks = call.asks_user and call.fence != answered
+            if call.final or asks or left <= 0:
                 return call
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, pause)):
@@ -209,7 +219,7 @@ async def _record(
         Proposal(
             suggestions=[suggestion],
             place=place,
-            caller=Caller(*caller),
+            caller=Caller(*caller, origin=origin.value),
             step=lambda alone: approvals.step(caller, alone and bind is None),
             gates=order.new_call,
             new_id=uuid7,

@@ -8,12 +8,12 @@ humans are told. If rights or rules changed meanwhile, nothing is recorded, and 
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
-from tools.gates.interface import Caller, Gate, Rights, RightsChanged, RulesExhausted
+from tools.gates.interface import Caller, Gate, Rights, RightsChanged, RulesExhausted, Taint
 from tools.invocation import evaluation
 from tools.invocation.dispatch import QueuedCall
 from tools.invocation.evaluation import Suggestion
@@ -40,7 +40,8 @@ class Proposal(Generic[Step]):
     asked, and `new_id` names calls. `record` writes the calls, those of the set queued, unless the rights are others by
     now, with what else belongs into the commit, and may raise to leave everything out; `committed` hears of the commit
     before anything is sent. `context` is what approvers are shown. `earlier_failures` and `most_seconds` are as in
-    `evaluation.evaluate`.
+    `evaluation.evaluate`. `taint` reads what the calls' session has read, where that matters under the rights; without
+    it, it is what the `caller` says.
     """
 
     suggestions: Sequence[Suggestion]
@@ -56,6 +57,7 @@ class Proposal(Generic[Step]):
     publish: Callable[[Any], Awaitable[None]]
     earlier_failures: Mapping[str, int] | None
     most_seconds: float
+    taint: Callable[[Rights], Awaitable[Taint | None]] | None = None
 
 
 async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Proposed:
@@ -68,6 +70,8 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
         if rights is None:
             async with proposal.step(False) as step:
                 rights = await step.rights()
+        if proposal.taint is not None:
+            caller = replace(caller, taint=await proposal.taint(rights))
         evaluated = await evaluation.evaluate(
             proposal.suggestions,
             rights,

@@ -187,10 +187,10 @@ class Migration(migrations.Migration):
             ALTER TABLE grants ADD CONSTRAINT grants_to_member FOREIGN KEY (tenant_id, user_id)
                 REFERENCES memberships (tenant_id, user_id) ON DELETE CASCADE;
             """,
-            rls.wall("tool_settings"),
-            rls.wall("grants"),
-            rls.wall("notes", personal=True),
-            rls.wall("tasks", personal=True),
+            rls.isolate("tool_settings"),
+            rls.isolate("grants"),
+            rls.isolate("notes", personal=True),
+            rls.isolate("tasks", personal=True),
             *(
                 rls.grant(table, app="SELECT", operator="SELECT, INSERT, UPDATE, DELETE")
                 for table in ("tool_settings", "grants")

@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
             },
         ),
         rls.operation(
-            rls.wall("idempotency_keys", personal=True),
+            rls.isolate("idempotency_keys", personal=True),
             rls.grant(
                 "idempotency_keys", app="SELECT, INSERT, UPDATE", system="SELECT (id, run_id, created_at), DELETE"
             ),

@@ -12,8 +12,9 @@ moment later leads nowhere. The operator's own URLs (providers, search engines) 
 import asyncio
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
@@ -37,6 +38,8 @@ _SPECIAL = tuple(
 # Our own: a name server that hangs keeps these, and nobody else's.
 _THREADS = ThreadPoolExecutor(64, thread_name_prefix="egress-dns")
 _CHUNK = 64 * 1024
+# How long a connection is kept without a request.
+KEPT_SECONDS = 4.0
 
 
 class EgressFailed(Exception):
@@ -64,41 +67,112 @@ class Answer:
     encoding: str = ""
 
 
-async def request(
-    method: str,
-    url: str | URL,
-    *,
-    data: bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-    connect_seconds: float,
-    seconds: float,
-    most: int,
-) -> Answer:
-    """The answer to one request, with at most `most` bytes of its body (none are waited for with 0), as it was packed.
+class Exchange:
+    """One answer while it arrives: `status`, `headers` (names in any case), `encoding` what its body is packed with."""
 
-    A redirect is an answer like any other. A URL that is no text is sent encoded as it is. Raises EgressFailed.
+    def __init__(self, response: aiohttp.ClientResponse):
+        self._response = response
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        packed = response.headers.get("Content-Encoding", "").strip().lower()
+        self.encoding = "" if packed == "identity" else packed[:100]
+
+    async def beginning(self, most: int) -> bytes:
+        """At most `most` bytes of the body, as it was packed; none are waited for with 0."""
+        body = bytearray()
+        with _failures():
+            while len(body) < most and (chunk := await self._response.content.read(min(_CHUNK, most - len(body)))):
+                body += chunk
+        return bytes(body)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body piece by piece, as it arrives, to its end."""
+        while True:
+            with _failures():
+                chunk = await self._response.content.readany()
+            if not chunk:
+                return
+            yield chunk
+
+
+class Client:
+    """Requests on connections that are kept for a moment after each, to be used again by the next.
+
+    A connection goes to an address that was checked when it was made. For one event loop, and one (tenant, service,
+    credential): see `clients`. `close` it.
     """
-    checked = check(url)
-    timeout = aiohttp.ClientTimeout(total=seconds, connect=connect_seconds)
+
+    def __init__(self, *, keeps: bool = True):
+        connector = _Connector(
+            resolver=_Resolver(),
+            use_dns_cache=False,
+            limit=0,
+            # Servers close theirs after 5 seconds, many of them: a request should not meet that.
+            **({"keepalive_timeout": KEPT_SECONDS} if keeps else {"force_close": True}),
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            # What is not unpacked is no bomb.
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity", "User-Agent": "Toolgate"},
+        )
+        # aiohttp would send a PUT or a DELETE again by itself; whether that is allowed is for the tool's label to say.
+        self._session._retry_connection = False
+
+    @asynccontextmanager
+    async def exchange(
+        self,
+        method: str,
+        url: str | URL,
+        *,
+        data: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        connect_seconds: float,
+        seconds: float,
+    ) -> AsyncIterator[Exchange]:
+        """One request, whose answer is read inside; left early, its connection is closed.
+
+        A redirect is an answer like any other. A URL that is no text is sent encoded as it is. Raises EgressFailed.
+        """
+        checked = check(url)
+        timeout = aiohttp.ClientTimeout(total=seconds, connect=connect_seconds)
+        with _failures():
+            response = await self._session.request(
+                method, checked, data=data, headers=headers, allow_redirects=False, timeout=timeout
+            )
+        async with response:
+            yield Exchange(response)
+
+    async def request(self, method: str, url: str | URL, *, most: int, **options: Any) -> Answer:
+        """The answer to one request, with at most `most` bytes of its body; `options` are those of `exchange`."""
+        async with self.exchange(method, url, **options) as exchange:
+            return Answer(exchange.status, await exchange.beginning(most), exchange.encoding)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._session.close()
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """What the network does, as EgressFailed."""
     try:
-        async with (
-            aiohttp.ClientSession(
-                connector=_Connector(resolver=_Resolver(), use_dns_cache=False, force_close=True),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=timeout,
-                # What is not unpacked is no bomb.
-                auto_decompress=False,
-                headers={"Accept-Encoding": "identity", "User-Agent": "Toolgate"},
-            ) as session,
-            session.request(method, checked, data=data, headers=headers, allow_redirects=False) as response,
-        ):
-            packed = response.headers.get("Content-Encoding", "").strip().lower()
-            body = await _beginning(response, most)
-            return Answer(response.status, body, "" if packed == "identity" else packed[:100])
+        yield
     except TimeoutError:
         raise TooSlow("It did not answer in time.") from None
     except (aiohttp.ClientError, OSError, ValueError):
         raise Unanswered("It could not be reached, or cut its answer off.") from None
+
+
+async def request(method: str, url: str | URL, *, most: int, **options: Any) -> Answer:
+    """The answer to one request on a connection of its own; see `Client.request`. Raises EgressFailed."""
+    check(url)
+    client = Client(keeps=False)
+    try:
+        return await client.request(method, url, most=most, **options)
+    finally:
+        await client.close()
 
 
 def check(url: str | URL) -> URL:
@@ -121,6 +195,12 @@ def check(url: str | URL) -> URL:
     if literal is not None and not _permitted(host, literal):
         raise EgressRefused("The URL's host is not a public address.")
     return parsed
+
+
+def connector(**options: Any) -> aiohttp.TCPConnector:
+    """A connector for a session of one's own, which connects to nothing that requests here may not: `options` are
+    aiohttp's. What it refuses raises EgressRefused out of the session's request."""
+    return _Connector(resolver=_Resolver(), use_dns_cache=False, **options)
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -163,6 +243,14 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
+def listed(url: URL) -> bool:
+    """Whether the operator's list names the URL's host itself, or the network that its literal address is in."""
+    host = url.raw_host or ""
+    hosts, networks = settings.TOOLGATE_EGRESS_ALLOW
+    literal = _address(host)
+    return host.rstrip(".") in hosts or (literal is not None and any(literal in network for network in networks))
+
+
 def _permitted(host: str, address: IPv4Address | IPv6Address) -> bool:
     hosts, networks = settings.TOOLGATE_EGRESS_ALLOW
     plain = (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
@@ -183,10 +271,3 @@ def _public(address: IPv4Address | IPv6Address) -> bool:
         and not (address.is_multicast or address.is_reserved)
         and not any(address in network for network in _SPECIAL)
     )
-
-
-async def _beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
-    body = bytearray()
-    while len(body) < most and (chunk := await response.content.read(min(_CHUNK, most - len(body)))):
-        body += chunk
-    return bytes(body)

@@ -5,6 +5,7 @@ not sent        │ perhaps sent     │ sent: nobody waits for it
 """
 
 import asyncio
+import re
 import smtplib
 import ssl
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +15,11 @@ from threading import Lock
 from uuid import UUID
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
+from django.core.mail.message import sanitize_address
+from django.core.validators import validate_email
 
 from tools.errors import ToolError, ToolExecutionError, ToolTimeout, ToolValidationError
 
@@ -24,6 +27,20 @@ from tools.errors import ToolError, ToolExecutionError, ToolTimeout, ToolValidat
 _THREADS = ThreadPoolExecutor(16, thread_name_prefix="mail")
 _UNKNOWN = "the e-mail may or may not have been sent"
 _NOT_SENT = "the e-mail was not sent"
+
+
+# Without what mail software reads in another way than a human does: other scripts, comments, "=?…?=".
+ADDRESS = r"^[A-Za-z0-9.!#$%&'*+/=^_{|}~-]+@[A-Za-z0-9.-]+$"
+MAX_ADDRESS = 254
+
+
+def is_plain_address(text: str) -> bool:
+    """Whether the text is one address of e-mail, which mail software sends to as it is written."""
+    try:
+        validate_email(text)
+        return len(text) <= MAX_ADDRESS and bool(re.match(ADDRESS, text)) and sanitize_address(text, "utf-8") == text
+    except (ValidationError, ValueError):
+        return False
 
 
 def message_id(of: UUID) -> str:

@@ -9,7 +9,10 @@ from django.conf import settings
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ConnectionLost
+from redis.exceptions import RedisError
 
+# What a command raises that was not carried out, or perhaps not.
+AWAY = (RedisError, OSError, TimeoutError)
 _SECONDS = 2.0
 _CONNECTIONS = 16
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()

@@ -117,6 +117,11 @@ def _check(value: dict[str, Any] | list[Any]) -> None:
                 branches.append((item, f"{path}{name}."[-_SHOWN_CHARACTERS:], depth + 1))
 
 
+def is_plain(text: str) -> bool:
+    """Whether the text has no control characters but newline and tab, and no lone surrogate."""
+    return _REFUSED.search(text) is None
+
+
 def _members(branch: Any) -> Iterator[tuple[str | int, Any]]:
     return iter(branch.items()) if type(branch) is dict else iter(enumerate(branch))
 

@@ -15,8 +15,15 @@ _MAX_STEPS = 10_000_000
 _MAX_SUBJECT = 10_000
 # A count up to this is unrolled when the worst case is reckoned; a larger one counts as unbounded.
 _UNROLLED = 16
-# ECMA-262's \s is wider, but matching a space that nobody sees is no loss.
 _FLAGS = re.ASCII
+# ECMA-262's white space, its complement, and what its dot does not match, as they are written inside a class.
+_SPACES = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_NOT_SPACES = (
+    r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+    r"\u3001-\ufefe\uff00-\U0010ffff"
+)
+_ANY = r"[^\n\r\u2028\u2029]"
+_IN_CLASS = re.compile(r"\\.", re.DOTALL)
 
 _TOKEN = re.compile(
     r"""(?P<class>\[\^?(?:\\.|[^\]\\])*\])|(?P<escape>\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.))"""
@@ -97,7 +104,7 @@ def parse(pattern: str) -> Source:
     applies = False
     for found in _TOKEN.finditer(pattern):
         kind, text = found.lastgroup, found.group()
-        translated.append(r"\Z" if kind == "end" else text)
+        translated.append(r"\Z" if kind == "end" else _python(text))
         if kind == "count" and not applies:
             raise UnsafePattern("it uses an extension that ECMA-262 or this service does not have")
         if kind == "escape" and text[1] in "123456789k":
@@ -107,9 +114,24 @@ def parse(pattern: str) -> Source:
         applies = applies if kind in {"count", "choice", "start", "end"} else kind != "open"
     python = "".join(translated)
     try:
+        # Of a range that ends in a class, as in [!-\s], the translation would make another range.
+        re.compile(pattern, _FLAGS)
         return Source(pattern, python, re.compile(python, _FLAGS))
     except (re.error, OverflowError, RecursionError) as error:
         raise UnsafePattern(f"it is not a regular expression that is understood here: {error}") from None
+
+
+def _python(atom: str) -> str:
+    """An atom of ECMA-262 as Python writes it: its `\\s`, `\\S` and dot know other characters than Python's."""
+    if atom == ".":
+        return _ANY
+    if atom in {r"\s", r"\S"}:
+        return f"[{_class_text(atom)}]"
+    return _IN_CLASS.sub(lambda found: _class_text(found.group()), atom) if atom[0] == "[" else atom
+
+
+def _class_text(escape: str) -> str:
+    return {r"\s": _SPACES, r"\S": _NOT_SPACES}.get(escape, escape)
 
 
 def bounded(pattern: Source) -> Bounded:
@@ -178,6 +200,6 @@ def _literal(atom: str) -> str:
 
 def _can_match(atom: str, character: str) -> bool:
     try:
-        return re.fullmatch(atom, character, _FLAGS | re.DOTALL) is not None
+        return re.fullmatch(_python(atom), character, _FLAGS) is not None
     except re.error:
         return True

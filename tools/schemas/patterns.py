@@ -1,5 +1,5 @@
 """JSON Schema patterns, which are ECMA-262, without the surprises of Python's `re`: `$` is the end of the text alone,
-and `\\d`, `\\w`, `\\s` and `\\b` are about ASCII.
+`\\d`, `\\w` and `\\b` are about ASCII, and `\\s` is every white space of Unicode.
 
 RE2 runs them (`linear.py`), in time that grows with the length of the text. What RE2 does not have (a look ahead, a
 count above 1,000) is run by Python's backtracking engine (`backtracking.py`) on texts that are short enough for it.

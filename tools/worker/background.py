@@ -10,7 +10,7 @@ from typing import Any
 import uvloop
 from celery import Task, shared_task
 
-from tools.invocation.leases import leases
+from tools.invocation.live.leases import leases
 
 Work = Callable[..., Coroutine[Any, Any, None]]
 

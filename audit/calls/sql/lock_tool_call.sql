@@ -3,11 +3,14 @@
 -- may wait for its client's next statement before PostgreSQL ends it: a worker that is stopped keeps no lock.
 -- Returns the call's row, or none when there is no such call or somebody else has it locked; of a queued call with the
 -- fence, the attempt and the start that it gets by being settled. Writes nothing: a lost worker leaves the call as it is.
+-- Of a queued call that a kill switch stops: with the fence alone, `killed` as its error's code, and the switch as the
+-- message.
 -- Called by workers (app). Locks the row, and waits for no lock.
 CREATE OR REPLACE FUNCTION lock_tool_call(tenant uuid, member uuid, call uuid, held integer, seconds double precision)
     RETURNS SETOF tool_calls LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     locked tool_calls;
+    switch jsonb;
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true),
         set_config('idle_in_transaction_session_timeout', (seconds * 1000)::integer::text, true);
@@ -17,8 +20,14 @@ BEGIN
     IF FOUND THEN
         IF held IS NULL THEN
             locked.fence := locked.fence + 1;
-            locked.attempt := locked.attempt + 1;
-            locked.started_at := coalesce(locked.started_at, clock_timestamp());
+            switch := killed(locked.user_id, locked.tool_name, locked.agent, locked.model);
+            IF switch IS NULL THEN
+                locked.attempt := locked.attempt + 1;
+                locked.started_at := coalesce(locked.started_at, clock_timestamp());
+            ELSE
+                locked.error_code := 'killed';
+                locked.error_message := switch::text;
+            END IF;
         END IF;
         RETURN NEXT locked;
     END IF;

@@ -5,11 +5,11 @@
 CREATE OR REPLACE FUNCTION record_calls(calls jsonb, entries jsonb) RETURNS void
     LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO tool_calls (id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, position,
-        tool_name, tier, input, input_raw, params_hash, decision, time_limit_ms, approval_id, status, error_code,
+    INSERT INTO tool_calls (id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, agent, model,
+        position, tool_name, tier, input, input_raw, params_hash, decision, time_limit_ms, approval_id, status, error_code,
         error_message, error_field, display, row_key, created_at, queued_at, finished_at)
-    SELECT c.id, c.tenant_id, c.user_id, c.origin, c.conversation_id, c.message_id, c.run_id, c.turn, c.position,
-        c.tool_name, c.tier, c.input, c.input_raw, c.params_hash, c.decision, c.time_limit_ms, c.approval_id, c.status,
+    SELECT c.id, c.tenant_id, c.user_id, c.origin, c.conversation_id, c.message_id, c.run_id, c.turn, c.agent,
+        c.model, c.position, c.tool_name, c.tier, c.input, c.input_raw, c.params_hash, c.decision, c.time_limit_ms, c.approval_id, c.status,
         c.error_code, c.error_message, c.error_field, c.display, c.row_key, c.created_at, c.queued_at, c.finished_at
     FROM jsonb_populate_recordset(NULL::tool_calls, calls) c;
     INSERT INTO ledger_entries (tenant_id, call_id, record_id, kind, version, commitment)

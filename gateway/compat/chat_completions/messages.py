@@ -10,6 +10,7 @@ from typing import Any, Literal
 from gateway.compat.openai_fields import Fields, MissingField, WrongType, WrongValue, checked
 from gateway.providers.interface import (
     AssistantMessage,
+    Document,
     Family,
     Image,
     Opaque,
@@ -32,6 +33,7 @@ MAX_CALLED_CHARACTERS = 1_000
 
 _FAMILY: Family = "openai"
 _DATA_URL = re.compile(r"data:([a-z]+/[a-zA-Z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})")
+_PDF_URL = re.compile(r"data:application/pdf;base64,([A-Za-z0-9+/]+={0,2})")
 _ROLES = "system, developer, user, assistant, tool or function"
 
 
@@ -205,6 +207,8 @@ def _part(part: Fields, kinds: set[str]) -> Part:
         return Text(part.text("text") or "", _FAMILY, part.rest("type", "text"))
     if kind == "image_url":
         return _image(part)
+    if kind == "file":
+        return _file(part)
     if kind == "refusal":
         part.need("refusal")
         part.text("refusal")
@@ -215,6 +219,16 @@ def _part(part: Fields, kinds: set[str]) -> Part:
     else:
         part.need_object(kind)
     return Opaque(_FAMILY, part.values)
+
+
+def _file(part: Fields) -> Document | Opaque:
+    """A PDF; a file of the provider's, or of another type, is for OpenAI's own models alone."""
+    file = part.need_object("file")
+    data, name = file.values.get("file_data"), file.values.get("filename")
+    found = _PDF_URL.fullmatch(data) if isinstance(data, str) else None
+    if found is None or file.rest("file_data", "filename") or not isinstance(name, str | None):
+        return Opaque(_FAMILY, part.values)
+    return Document("application/pdf", found[1], name or "", _FAMILY, part.rest("type", "file"))
 
 
 def _either(kinds: set[str]) -> str:

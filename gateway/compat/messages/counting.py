@@ -9,21 +9,25 @@ from typing import Any
 import orjson
 
 from approvals.requests import rights
+from gateway.compat import media
 from gateway.compat.messages import api
 from gateway.compat.serving import authenticated, names_model, read
 from gateway.compat.vendor_errors import VendorForm
-from gateway.http import asgi
+from gateway.http import asgi, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
+from gateway.providers.routing import resolution
 from gateway.runs import loop, repository
 from gateway.runs.errors import NoSuchAgent, NoSuchModel
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from tenants.errors import Refused
 from tenants.scope.transactions import TenantScope, transaction
-from tools.invocation import evaluation
+from tenants.switches.errors import Killed
+from tenants.switches.on import Subject, killed
+from tools.offering import offer
 
 BYTES_A_TOKEN = 4
 
@@ -42,7 +46,8 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _answer(request: Request) -> None:
     principal = await authenticated(request.headers)
-    asked = api.SURFACE.parse_count(await read(request))
+    await request_limits.admit(principal, changes=False)
+    asked = media.checked(api.SURFACE.parse_count(await read(request)))
     tokens = await _count(TenantScope(principal.tenant_id, principal.user_id), asked)
     await request.answer(Answer(200, {"input_tokens": tokens}))
 
@@ -54,23 +59,29 @@ async def _count(tenant_scope: TenantScope, request: ClientRequest) -> int:
         if row is None or row["agent_id"] is None:
             raise NoSuchAgent(None if named else request.model)
         shown, _ = await continuity.restored(connection, tenant_scope.user_id, request.messages)
+    routing = resolution.remembered(tenant_scope.tenant_id, row["rights_version"], row["model_routing"])
     try:
-        provider, model = loop.providers().resolve(request.model if named else loop.model_of(row["model"]))
+        found = routing.resolve(request.model if named else row["model"], loop.providers())
     except UnknownModel as unknown:
         raise NoSuchModel(unknown.message) from None
-    tools = tuple(tool.spec for tool in evaluation.offered(rights.from_row(row, row).policy))
+    policy = rights.from_row(row, row).policy
+    # The provider may be asked.
+    if (switch := killed(policy.switches, Subject(tenant_scope.user_id, row["slug"], found.name))) is not None:
+        raise Killed(switch)
+    offered = offer.of_agent(policy, row)
+    tools = offered.specs
     prompt = Prompt(
-        model=model,
+        model=found.model,
         messages=tuple(shown),
-        system=loop.system_of(row["instructions"], bool(tools)),
+        system=loop.system_of(row["instructions"], bool(tools), searches=offered.searches),
         tools=tools,
         client_tools=request.client_tools,
         options=request.options,
     )
-    count: Any = getattr(provider, "count_tokens", None)
-    if count is None:
-        return _estimate(request, prompt)
     try:
+        count: Any = getattr(found.adapter, "count_tokens", None)
+        if count is None:
+            return _estimate(request, prompt)
         counted: int = await count(prompt)
     except ProviderError as error:
         raise _ProviderFailed(error) from None

@@ -12,6 +12,7 @@ from gateway.compat.messages.fields import Fields, one_of, wrong
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.interface import (
     AssistantMessage,
+    Document,
     Image,
     Opaque,
     Part,
@@ -194,7 +195,22 @@ def _part(block: Fields, kind: str) -> Part:
         return Text(block.text("text") or "", FAMILY if extra else None, extra)
     if kind == "image":
         return _image(block)
+    if kind == "document":
+        return _document(block)
     return Opaque(FAMILY, block.values)
+
+
+def _document(block: Fields) -> Document | Opaque:
+    """A PDF; documents of other kinds are for Anthropic's own models alone."""
+    source, title = block.values.get("source"), block.values.get("title")
+    if not isinstance(source, dict) or not isinstance(title, str | None):
+        return Opaque(FAMILY, block.values)
+    data = source.get("data")
+    known = {"type": "base64", "media_type": "application/pdf", "data": data}
+    if source != known or not isinstance(data, str):
+        return Opaque(FAMILY, block.values)
+    extra = block.rest("type", "source", "title")
+    return Document("application/pdf", data, title or "", FAMILY if extra else None, extra)
 
 
 def _image(block: Fields) -> Image | Opaque:

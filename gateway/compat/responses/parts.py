@@ -4,12 +4,13 @@ import re
 from typing import Any
 
 from gateway.compat.openai_fields import Fields, WrongType, WrongValue, checked
-from gateway.providers.interface import Family, Image, Opaque, Part, Text
+from gateway.providers.interface import Document, Family, Image, Opaque, Part, Text
 
 MAX_PARTS = 1_000
 
 _FAMILY: Family = "openai"
 _DATA_URL = re.compile(r"data:([a-z]+/[a-zA-Z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})")
+_PDF_URL = re.compile(r"data:application/pdf;base64,([A-Za-z0-9+/]+={0,2})")
 _FILE = ("file_data", "file_id", "filename")
 
 
@@ -85,10 +86,12 @@ def _image(part: Fields) -> Image:
     return Image(url=url, family=_FAMILY, extra=extra)
 
 
-def _file(part: Fields) -> Opaque:
+def _file(part: Fields) -> Document | Opaque:
     if part.text("file_url"):
         raise WrongValue(part.place("file_url"), "Toolgate fetches no files; send the file itself.")
     file = {name: value for name in _FILE if (value := part.text(name))}
     if not file.keys() & {"file_data", "file_id"}:
         raise WrongValue(part.at, "it must hold file_data or file_id.")
+    if "file_id" not in file and (found := _PDF_URL.fullmatch(file["file_data"])):
+        return Document("application/pdf", found[1], file.get("filename", ""), _FAMILY)
     return Opaque(_FAMILY, {"type": "file", "file": file})

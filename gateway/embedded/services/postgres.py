@@ -43,8 +43,15 @@ SETTINGS = {
 # Its messages while processes of a killed predecessor still end, and how long that may take.
 HELD = ("is still in use", 'lock file "postmaster.pid" already exists', "could not create any TCP/IP sockets")
 HELD_SECONDS = 10.0
-# For a throwaway cluster; its passwords are worth no work either, and each connection costs what theirs cost.
-FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "scram_iterations": "1"}
+# For a throwaway cluster, which many processes share; its passwords are worth no work either, and each connection costs
+# what theirs cost.
+FORGETFUL = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "scram_iterations": "1",
+    "max_connections": "500",
+}
 
 
 class EmbeddedPostgres:
@@ -181,9 +188,9 @@ class EmbeddedPostgres:
             return False
         return _named_in_pid_file(home.data) == self.pid
 
-    def _connect(self) -> psycopg.Connection:
+    def _connect(self, database: str = "postgres") -> psycopg.Connection:
         password = self._passwords["postgres_superuser"]
-        return psycopg.connect(self._url("postgres", password, "postgres"), autocommit=True, connect_timeout=5)
+        return psycopg.connect(self._url("postgres", password, database), autocommit=True, connect_timeout=5)
 
     def _create_logins(self) -> None:
         owner = sql.SQL("LOGIN NOSUPERUSER CREATEROLE CREATEDB BYPASSRLS")
@@ -200,6 +207,10 @@ class EmbeddedPostgres:
             if connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone() is None:
                 names = sql.Identifier(DATABASE), sql.Identifier(OWNER)
                 connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(*names))
+        with self._connect(DATABASE) as connection:
+            # For search by meaning; only a superuser may.
+            if connection.execute("SELECT FROM pg_available_extensions WHERE name = 'vector'").fetchone() is not None:
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
 
     def _url(self, login: str, password: str, database: str = DATABASE) -> str:
         return f"postgresql://{login}:{password}@127.0.0.1:{self.port}/{database}"

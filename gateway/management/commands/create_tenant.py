@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gateway.runs.agents import create_tenant
+from gateway.runs.agents.queries import create_tenant
 from tenants.management.accounts import as_operator
 from tenants.models import Tenant
 from tenants.people.accounts import check_field

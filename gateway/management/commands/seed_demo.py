@@ -10,9 +10,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from gateway.runs.agents import create_tenant
+from gateway.runs.agents.queries import create_tenant
 from tenants.models import Membership, Tenant, User
-from tenants.people import keys
+from tenants.people import keys, recorded
+from tenants.people.changes import acting, record
 from tenants.scope.routing import on_login
 
 PEOPLE = {
@@ -38,7 +39,7 @@ class Command(BaseCommand):
             raise CommandError("demo tenants are for development only")
         path = settings.TOOLGATE_DATA_DIR / "demo-secrets.json"
         known = json.loads(path.read_bytes()) if path.exists() else {}
-        with on_login("operator"), transaction.atomic(using="operator"):
+        with on_login("operator"), transaction.atomic(using="operator"), acting(None, "command"):
             for slug, people in PEOPLE.items():
                 tenant = Tenant.objects.filter(slug=slug).first() or create_tenant(slug=slug)
                 of_tenant = known.setdefault(slug, {})
@@ -57,7 +58,9 @@ def _seed(tenant: Tenant, username: str, role: str) -> dict[str, str]:
     user.is_staff = user.is_superuser = superuser
     user.set_password(password)
     user.save()
-    membership, _ = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
+    membership, joined = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
+    if joined:
+        record(None, recorded.member(membership))
     _, key = keys.create(membership=membership, name="demo")
     return {"password": password, "api_key": key}
 

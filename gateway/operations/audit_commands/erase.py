@@ -12,8 +12,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from audit.retention.erasure import NOBODY, Cause, Scope
-from gateway.runs import erasure
-from gateway.runs.erasure import Erased
+from gateway.runs.conversations import erasure
+from gateway.runs.conversations.erasure import Erased
 from gateway.runs.errors import NoSuchSubject
 from tenants.errors import Refused
 from tenants.models import Tenant, User

@@ -52,7 +52,7 @@ def handle(options: dict[str, Any]) -> int:
     except RecordingEnds as end:
         sys.stdout.write(f"Not replayed: {end}.\n")
         return 0
-    for line in told(found):
+    for line in lines_of(found):
         sys.stdout.write(f"{line}\n")
     return 1 if found.differences else 0
 
@@ -95,7 +95,7 @@ async def _replayed(run_id: uuid.UUID) -> Replayed:
         await transactions.close_pools()
 
 
-def told(found: Replayed) -> list[str]:
+def lines_of(found: Replayed) -> list[str]:
     """The replay for people, a line each."""
     lines = _head(found)
     for number, prompt in enumerate(found.prompts, 1):

@@ -99,7 +99,7 @@ def extract(source: Path, manifest: Manifest, directory: Path) -> dict[str, Path
                 found[member.name] = directory / member.name
         except (tarfile.TarError, OSError) as error:
             raise BackupRefused(f"{source} is damaged: {error}") from None
-    wrong = [name for name, told in manifest.files.items() if name not in found or digest(found[name]) != told]
+    wrong = [name for name, expected in manifest.files.items() if name not in found or digest(found[name]) != expected]
     if wrong:
         raise BackupRefused(f"{source} is damaged: {', '.join(wrong)} is not what was backed up")
     return found

@@ -60,6 +60,14 @@ def _major(path: Path) -> int | None:
     return int(found[1]) if found else None
 
 
+def listed(program: Program, dump: Path) -> list[str]:
+    """What a dump holds, a line each, as `pg_restore --use-list` reads it; raises BackupRefused."""
+    done = subprocess.run([program.path, "--list", dump], check=False, capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise BackupRefused(f"{program.path.name} cannot read the backup: {(done.stderr.splitlines() or [''])[0]}")
+    return done.stdout.splitlines()
+
+
 def run(program: Program, url: str, words: Sequence[str | Path]) -> None:
     """Run it against the database of `url`; raises BackupRefused with its first error.
 

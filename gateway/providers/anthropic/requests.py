@@ -5,13 +5,14 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import compatibility
+from gateway.providers import compatibility, managed
 from gateway.providers.anthropic import blocks as anthropic_blocks
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
+    Document,
     Image,
     Opaque,
     Options,
@@ -56,7 +57,8 @@ def counted(prompt: Prompt, names: Names) -> dict[str, Any]:
     made |= {"model": prompt.model, "messages": _messages(prompt, names)}
     if system := _system(prompt):
         made["system"] = system
-    tools = definitions.anthropic(prompt.tools, names.alias) + [_tool(tool, names) for tool in prompt.client_tools]
+    tools = managed.definitions(prompt, names, definitions.anthropic)
+    tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
     if tools:
         made["tools"] = tools
         if choice := _choice(options, names):
@@ -181,6 +183,10 @@ def _part(part: Part) -> Block:
     extra = compatibility.extra(part.family, part.extra, FAMILY)
     if isinstance(part, Image):
         return {"type": "image", "source": _source(part), **extra}
+    if isinstance(part, Document):
+        source = {"type": "base64", "media_type": part.media_type, "data": part.data}
+        named = {"title": part.name} if part.name else {}
+        return {"type": "document", "source": source, **named, **extra}
     return anthropic_blocks.text(part.text, **extra)
 
 

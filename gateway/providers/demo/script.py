@@ -2,6 +2,7 @@
 
 _CALL = "call:"
 _THEN = "then:"
+_ANSWER = "answer:"
 
 Turns = list[list[tuple[str, str]]]
 
@@ -18,3 +19,9 @@ def turns(message: str) -> Turns:
         elif line.strip() == _THEN:
             result.append([])
     return [turn for turn in result if turn]
+
+
+def answer(message: str) -> str | None:
+    """What `message` spells out as the model's answer once its calls have ended; None when it spells out none."""
+    lines = (line.removesuffix("\r") for line in message.split("\n"))
+    return next((line.removeprefix(_ANSWER).strip() for line in lines if line.startswith(_ANSWER)), None)

@@ -12,11 +12,12 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import compatibility
+from gateway.providers import compatibility, managed
 from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
+    Document,
     Family,
     Image,
     Opaque,
@@ -44,11 +45,6 @@ _FUNCTIONS = "functionDeclarations"
 _LONG_NUMBER = re.compile(r"\d{16}")
 
 Wire = dict[str, Any]
-
-
-def names(prompt: Prompt) -> Names:
-    """The aliases of all tools that the prompt offers."""
-    return Names(tool.name for tools in (prompt.tools, prompt.client_tools) for tool in tools)
 
 
 def body(prompt: Prompt, names: Names) -> Wire:
@@ -79,7 +75,8 @@ def _generation(options: Options) -> Wire:
 # --- tools -----------------------------------------------------------------------------------------------------------
 def _tools(prompt: Prompt, names: Names) -> Wire:
     own = [tool for tool in prompt.client_tools if tool.parameters is None]
-    functions = [function for tool in definitions.gemini(prompt.tools, names.alias) for function in tool[_FUNCTIONS]]
+    own_tools = managed.definitions(prompt, names, definitions.gemini)
+    functions = [function for tool in own_tools for function in tool[_FUNCTIONS]]
     functions += [_function(tool, names) for tool in prompt.client_tools if tool.parameters is not None]
     tools = [_own_tool(tool) for tool in own] + ([{_FUNCTIONS: functions}] if functions else [])
     given: Wire = {"tools": tools} if tools else {}
@@ -123,9 +120,10 @@ def _system(prompt: Prompt) -> list[Wire]:
     parts = [{"text": prompt.system}] if prompt.system else []
     for message in prompt.messages:
         if isinstance(message, SystemMessage):
-            if any(isinstance(part, Image) for part in message.parts):
+            if any(isinstance(part, Image | Document) for part in message.parts):
                 raise Unsupported(
-                    "Images in system messages are not supported by the provider of this model.", "messages"
+                    "Images and documents in system messages are not supported by the provider of this model.",
+                    "messages",
                 )
             parts += _parts(message.parts or (Text(message.text),))
     return parts
@@ -222,6 +220,8 @@ def _part(part: Part) -> Wire:
     if isinstance(part, Opaque):
         return part.raw
     extra = compatibility.extra(part.family, part.extra, FAMILY)
+    if isinstance(part, Document):
+        return {**extra, "inlineData": {"mimeType": part.media_type, "data": part.data}}
     return {**extra, **(_image(part) if isinstance(part, Image) else {"text": part.text})}
 
 

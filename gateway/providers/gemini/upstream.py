@@ -13,7 +13,7 @@ from yarl import URL
 
 from gateway.providers import streams
 from gateway.providers.connections import Target
-from gateway.providers.errors import ProviderError, ProviderRefused
+from gateway.providers.errors import ProviderError, ProviderMisconfigured
 from gateway.providers.upstream import Exchange, unsent
 
 _VERSION = "v1beta"
@@ -24,13 +24,24 @@ _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 class GeminiUpstream(Exchange):
     """Gemini's API at `base_url`, which holds no version; by default Google's own."""
 
-    def __init__(self, name: str, api_key: str, base_url: str | None, *, silent_seconds: float, idle_seconds: float):
+    def __init__(
+        self,
+        name: str,
+        api_key: str,
+        base_url: str | None,
+        *,
+        silent_seconds: float,
+        idle_seconds: float,
+        guarded: bool = False,
+    ):
         self._http = unsent(silent_seconds)
         options = types.HttpOptions(base_url=base_url, api_version=_VERSION, httpx_async_client=self._http)
         self._client = genai.Client(vertexai=False, api_key=api_key, http_options=options)
         self._name = name
         host = URL(self._request("")[0]).host or ""
-        super().__init__(name, (api_key, host), _RAW_ARGS, silent_seconds=silent_seconds, idle_seconds=idle_seconds)
+        super().__init__(
+            name, (api_key, host), _RAW_ARGS, silent_seconds=silent_seconds, idle_seconds=idle_seconds, guarded=guarded
+        )
 
     async def close(self) -> None:
         """Close the connections and the SDK's client."""
@@ -52,7 +63,7 @@ class GeminiUpstream(Exchange):
         report = report[0] if isinstance(report, list) and report else report
         details = _details(report)
         if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
-            return ProviderRefused(
+            return ProviderMisconfigured(
                 f"{self._name} does not accept the configured credentials (HTTP {status}).", status=status
             )
         wait = {"retry-after": headers.get("retry-after") or _delay(details)}

@@ -7,11 +7,12 @@ message an opaque part represents one of the message's fields: `{"type": name, n
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.providers import compatibility
+from gateway.providers import compatibility, managed
 from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
+    Document,
     Family,
     Image,
     Opaque,
@@ -33,11 +34,6 @@ from tools import definitions
 FAMILY: Family = "openai"
 
 Wire = dict[str, Any]
-
-
-def names(prompt: Prompt) -> Names:
-    """The aliases of all tools that the prompt offers."""
-    return Names(tool.name for tools in (prompt.tools, prompt.client_tools) for tool in tools)
 
 
 def body(prompt: Prompt, names: Names, *, limit: str, streaming: bool) -> Wire:
@@ -75,7 +71,8 @@ def _response_format(wanted: ResponseFormat) -> Wire:
 # --- tools -----------------------------------------------------------------------------------------------------------
 def _tools(prompt: Prompt, names: Names) -> Wire:
     choice = prompt.options.tool_choice
-    tools = definitions.openai(prompt.tools, names.alias) + [_tool(tool, names) for tool in prompt.client_tools]
+    tools = managed.definitions(prompt, names, definitions.openai)
+    tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
     if not tools:
         if choice is not None and choice.kind in ("required", "tool"):
             raise Unsupported("tool_choice demands a call, and there is no tool to call.", "tool_choice")
@@ -128,8 +125,10 @@ def _message(message: PromptMessage, custom: frozenset[str], names: Names) -> Wi
     if isinstance(message, AssistantMessage):
         return given | _assistant(message, custom, names)
     if isinstance(message, ToolMessage):
-        if any(isinstance(part, Image) for part in message.parts):
-            raise Unsupported("Images in tool results are not supported by the provider of this model.", "messages")
+        if any(isinstance(part, Image | Document) for part in message.parts):
+            raise Unsupported(
+                "Images and documents in tool results are not supported by the provider of this model.", "messages"
+            )
         content = _content(message.content, message.parts)
         return given | {"role": "tool", "tool_call_id": message.call_id, "content": content}
     role = message.role if isinstance(message, SystemMessage) else "user"
@@ -170,6 +169,10 @@ def _part(part: Part) -> Wire:
     extra = dict(compatibility.extra(part.family, part.extra, FAMILY))
     if isinstance(part, Text):
         return {**extra, "type": "text", "text": part.text}
+    if isinstance(part, Document):
+        # The API refuses one without a name.
+        file = {"filename": part.name or "document.pdf", "file_data": f"data:{part.media_type};base64,{part.data}"}
+        return {**extra, "type": "file", "file": file}
     url = part.url or f"data:{part.media_type};base64,{part.data}"
     detail = {"detail": extra.pop("detail")} if "detail" in extra else {}
     return {**extra, "type": "image_url", "image_url": {"url": url, **detail}}

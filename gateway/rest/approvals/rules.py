@@ -22,10 +22,11 @@ from gateway.rest.approvals import rule_serializers as shapes
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema, refusals
 from gateway.runs.errors import InvalidRequest
+from tenants.login.reauthentication import ReauthenticationRequired
 from tenants.login.views import WithinTenant
 from tools.schemas.arguments import shown
 
-_REFUSED = refusals(InvalidRule, NotAnOwner)
+_REFUSED = refusals(InvalidRule, NotAnOwner, ReauthenticationRequired)
 
 
 class RuleFilter(FilterSet):

@@ -19,13 +19,17 @@ from audit.history import access_log
 from audit.models import Erasure
 from gateway.rest.approvals.request_serializers import Someone
 from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.runs import erasure
-from gateway.runs.erasure import MAX_REASON
+from gateway.runs.conversations import erasure
+from gateway.runs.conversations.erasure import MAX_REASON
 from gateway.runs.errors import NoSuchSubject, NotAnEraser, StillOpen
+from tenants.login.reauthentication import ReauthenticationRequired
 from tenants.login.views import WithinTenant
 from tenants.models import Tenant
+from tenants.people import settings
+from tenants.people.settings import LONGEST_DAYS
+from tools.fetching import hosts
+from tools.fetching.hosts import MOST_HOSTS, InvalidHost
 
-LONGEST_DAYS = 36_500
 SUBJECTS = ("call", "conversation", "user")
 
 
@@ -55,6 +59,7 @@ class Erased(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_blank=True)
     calls = serializers.IntegerField(help_text="Calls whose payload has gone now.")
     conversations = serializers.IntegerField(help_text="Conversations that have gone now.")
+    stored = serializers.IntegerField(help_text="Notes and tasks that have gone now.")
     erasures = serializers.ListField(child=serializers.UUIDField(), source="ids", help_text="The rows on record.")
 
 
@@ -117,15 +122,23 @@ class TenantSerializer(serializers.ModelSerializer[Tenant]):
         allow_null=True, min_value=1, max_value=LONGEST_DAYS, help_text="Null: payloads are kept for ever."
     )
 
+    fetch_hosts = serializers.ListField(
+        child=serializers.CharField(max_length=263),
+        max_length=MOST_HOSTS,
+        help_text="Hosts that web_fetch reads without a human: example.com, *.example.com, each perhaps with a port.",
+    )
+
     class Meta:
         model = Tenant
-        fields = ["id", "slug", "name", "retention_days", "erased_until"]
+        fields = [
+            *("id", "slug", "name", "retention_days", "second_factor_required", "fetch_hosts", "taint", "erased_until")
+        ]
         read_only_fields = ["id", "slug", "name", "erased_until"]
 
 
 @extend_schema_view(get=extend_schema(operation_id="get_tenant"), patch=extend_schema(operation_id="update_tenant"))
 class TenantView(WithinTenant, generics.GenericAPIView[Tenant]):
-    """The caller's tenant: how long it keeps the payloads of calls."""
+    """The caller's tenant: how long it keeps the payloads of calls, what it asks of sessions, and what holds calls."""
 
     schema = ProblemSchema()
     serializer_class = TenantSerializer
@@ -140,10 +153,16 @@ class TenantView(WithinTenant, generics.GenericAPIView[Tenant]):
         """The tenant."""
         return Response(TenantSerializer(Tenant.objects.get(id=self.principal.tenant_id)).data)
 
+    @extend_schema(responses={200: TenantSerializer, **refusals(ReauthenticationRequired, InvalidHost)})
     def patch(self, request: Request) -> Response:
-        """Say how long payloads are kept; those that are older go with the next hourly tidying."""
+        """Say how long payloads are kept, whether sessions need a second factor, which hosts web_fetch reads, and what
+        becomes of calls that would reach outside after private data and strangers' words were read (`taint`).
+
+        Payloads that are older go with the next hourly tidying.
+        """
         given = TenantSerializer(data=request.data, partial=True)
         given.is_valid(raise_exception=True)
-        if "retention_days" in given.validated_data:
-            Tenant.objects.filter(id=self.principal.tenant_id).update(**given.validated_data)
-        return self.get(request)
+        wanted = given.validated_data
+        if "fetch_hosts" in wanted:
+            wanted["fetch_hosts"] = hosts.read(wanted["fetch_hosts"])
+        return Response(TenantSerializer(settings.change(self.principal.tenant_id, **wanted)).data)

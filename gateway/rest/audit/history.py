@@ -8,7 +8,7 @@ import django_filters
 from django.core.exceptions import ValidationError
 from django.db.models import Case, F, QuerySet, Value, When
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_serializer, extend_schema_view
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,11 +20,26 @@ from audit.models import ToolCall
 from gateway.rest import call_serializers
 from gateway.rest.audit import ledger_serializers
 from gateway.rest.framework.schema import ProblemSchema
+from gateway.rest.inbox.sent import SentMessageSerializer
+from notifications.destinations import sending
 from tenants.login.views import WithinTenant
 from tenants.people.principal import Principal
 from tenants.scope.jsonb import JSONField
 
 LISTED_OUTPUT_BYTES = 16_384
+
+
+@extend_schema_serializer(component_name="ToolCallRecordInFull")
+class DetailSerializer(call_serializers.ToolCallSerializer):
+    """A tool call in full, with what it has sent in the caller's name."""
+
+    messages = SentMessageSerializer(
+        many=True, required=False, help_text="What it has sent in the caller's name, and how far that is, if it has."
+    )
+
+    class Meta(call_serializers.ToolCallSerializer.Meta):
+        fields = [*call_serializers.ToolCallSerializer.Meta.fields, "messages"]
+        read_only_fields = call_serializers.ToolCallSerializer.Meta.fields
 
 
 class Listed:
@@ -144,10 +159,14 @@ class ToolCallListView(_Calls, generics.ListAPIView[ToolCall]):
 class ToolCallDetailView(_Calls, generics.RetrieveAPIView[ToolCall]):
     """One tool call, whole."""
 
+    serializer_class = DetailSerializer
+
     def get_object(self) -> ToolCall:
         """The call; that it was shown to somebody else than its user is put on record."""
         call = super().get_object()
         self.named([call])
+        if sent := sending.of_call(self.principal, call):
+            call.messages = sent  # type: ignore[attr-defined]
         me = self.principal.user_id
         reads.of_calls(reader_id=me, calls=[call], action=reads.Action.DETAIL, via="api", call_id=call.id)
         return call

@@ -52,8 +52,8 @@ class CheckpointView(WithinTenant):
         head = proofs.head()
         if head is None:
             raise NotFound("Nothing is sealed yet.")
-        told = {"origin": head.origin, "size": head.size, "root": bytes(head.root).hex(), "note": head.note}
-        return Response(told | {"created_at": head.created_at})
+        shown = {"origin": head.origin, "size": head.size, "root": bytes(head.root).hex(), "note": head.note}
+        return Response(shown | {"created_at": head.created_at})
 
 
 class KeysView(WithinTenant):
@@ -65,5 +65,5 @@ class KeysView(WithinTenant):
     @extend_schema(operation_id="list_ledger_keys", responses=ledger_serializers.Keys)
     def get(self, request: Request) -> Response:
         """All of them, oldest first."""
-        told = ("vkey", "origin", "endorsement", "reason", "created_at")
-        return Response({"keys": list(LedgerKey.objects.order_by("id").values(*told))})
+        columns = ("vkey", "origin", "endorsement", "reason", "created_at")
+        return Response({"keys": list(LedgerKey.objects.order_by("id").values(*columns))})

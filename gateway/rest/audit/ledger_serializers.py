@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from approvals.models import ApprovalDecision
+from approvals.models import ENDED, ApprovalDecision, Question
 from audit.models import LedgerEntry, Origin, Status
 from gateway.rest.approvals.request_serializers import VIA
 from gateway.rest.call_serializers import GateAnswer, SideEffect
@@ -27,6 +27,20 @@ class ReceiptApproval(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     decisions = ReceiptDecision(many=True)
+
+
+class ReceiptAnswer(serializers.Serializer[Any]):
+    """What became of a question to the call's user; what was asked and answered only by its hash."""
+
+    id = serializers.UUIDField()
+    round = serializers.IntegerField()
+    position = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=ENDED)
+    action = serializers.ChoiceField(choices=Question.Action.choices)
+    question_hash = serializers.CharField(allow_blank=True, help_text="Empty once it was erased.")
+    content_hash = serializers.CharField(allow_null=True)
+    via = serializers.CharField(allow_null=True, help_text="api, page or mcp; null where nobody answered.")
+    answered_at = serializers.DateTimeField()
 
 
 @extend_schema_serializer(component_name="LedgerEntry")
@@ -97,9 +111,10 @@ class Receipt(serializers.Serializer[Any]):
     side_effects = SideEffect(many=True)
     decision = GateAnswer(many=True, help_text="Each gate's answer, in order.")
     resumed_decision = GateAnswer(
-        many=True, allow_null=True, help_text="Each gate's answer when it went on after an approval."
+        many=True, allow_null=True, help_text="Each gate's answer when it went on, after an approval or an answer."
     )
     approval = ReceiptApproval(allow_null=True)
+    answers = ReceiptAnswer(many=True, help_text="What its user answered to its questions.")
     entries = LedgerEntryBody(many=True)
     sealed = serializers.BooleanField()
     inclusion_proof = InclusionProof(allow_null=True)

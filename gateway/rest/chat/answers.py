@@ -1,6 +1,7 @@
 """A run as an HTTP answer: one JSON body, or server-sent events."""
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator
 from math import inf
 from typing import Any
@@ -11,7 +12,9 @@ from gateway.runs.lifecycle import Patience
 from gateway.runs.view import RunView, body
 from gateway.runs.watching import events
 from gateway.runs.watching.events import KEEP_ALIVE, Position
+from gateway.runs.watching.wakeups import waits
 from tenants.scope.transactions import TenantScope
+from tools.invocation.live.progress import Progress
 
 KEEP_ALIVE_SECONDS = 5.0
 # A provider's own pause is spent on our retries; what is left to say is "not at once".
@@ -37,24 +40,34 @@ def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
             problem(status, run.error_code or "internal_error", run.error_message or "", run_id=str(view.id)),
             headers,
         )
-    return (202 if run.status == "requires_action" else 200), body(view), {}
+    return (202 if view.suspended else 200), body(view), {}
 
 
 async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
     """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
     seconds."""
     patience = Patience(wait)
+    far: dict[uuid.UUID, Progress] = {}
+
+    def hear(said: Progress) -> None:
+        far[said.call_id] = said
+        changed.set()
+
     async with lifecycle.watching(scope, view) as changed:
-        while True:
-            changed.clear()
-            for event in events.after(view, at):
-                at = event.position
-                yield event.encode()
-            left = patience.left(view)
-            if view.final or at.ended or left == 0:
-                return
-            try:
-                async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left or KEEP_ALIVE_SECONDS)):
-                    await changed.wait()
-            except TimeoutError:
-                yield KEEP_ALIVE
+        with waits().hearing(view.id, hear):
+            while True:
+                changed.clear()
+                for event in events.after(view, at):
+                    at = event.position
+                    yield event.encode()
+                # Nothing comes after the end.
+                for call_id in () if view.final else list(far):
+                    yield events.progress(view.id, at, far.pop(call_id)).encode()
+                left = patience.left(view)
+                if view.final or at.ended or left == 0:
+                    return
+                try:
+                    async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left or KEEP_ALIVE_SECONDS)):
+                        await changed.wait()
+                except TimeoutError:
+                    yield KEEP_ALIVE

@@ -12,13 +12,15 @@ from rest_framework.pagination import CursorPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.models import Conversation, Message, Run
+from gateway.models import Conversation, Message
 from gateway.rest import serializers
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.runs import conversation_search, erasure
-from gateway.runs.errors import ConversationBusy, StillOpen
+from gateway.runs.conversations import branching, erasure
+from gateway.runs.conversations import search as conversation_search
+from gateway.runs.errors import ConversationBusy, NoSuchConversation, NoSuchRun, RunNotOver, StillOpen
 from tenants.login.views import WithinTenant
+from tenants.scope.transactions import TenantScope
 
 _FOUND_BY = (
     "Only conversations that have each of these words in their title, or in the beginning of one of the caller's "
@@ -96,9 +98,33 @@ class ConversationDetailView(_Conversations, generics.RetrieveUpdateDestroyAPIVi
         if self.request.query_params.get("erase") == "true":
             async_to_sync(erasure.ask)(self.principal, "conversation", instance.id)
             return
-        if instance.runs.filter(status__in=Run.OPEN).exists():
-            raise ConversationBusy
-        instance.delete()
+        async_to_sync(erasure.delete)(TenantScope(self.principal.tenant_id, self.principal.user_id), instance.id)
+
+
+class ConversationBranchView(WithinTenant, generics.GenericAPIView[Conversation]):
+    """A new conversation that goes on from one."""
+
+    scope = "chat"
+    schema = ProblemSchema()
+    serializer_class = serializers.BranchSerializer
+    queryset = Conversation.objects.none()
+
+    @extend_schema(
+        operation_id="branch_conversation",
+        responses={
+            201: serializers.ConversationSerializer,
+            **refusals(NoSuchConversation, NoSuchRun, RunNotOver),
+        },
+    )
+    def post(self, request: Request, id: uuid.UUID) -> Response:
+        """Begin a conversation that knows what was said in this one, up to a run of it."""
+        wanted = self.get_serializer(data=request.data)
+        wanted.is_valid(raise_exception=True)
+        principal = self.principal
+        scope = TenantScope(principal.tenant_id, principal.user_id)
+        made = async_to_sync(branching.branch)(scope, id, **wanted.validated_data)
+        shown = serializers.ConversationSerializer(Conversation.objects.get(id=made))
+        return Response(shown.data, status=201)
 
 
 @extend_schema_view(get=extend_schema(operation_id="list_messages"))

@@ -10,7 +10,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema_seri
 from rest_framework import serializers
 
 from gateway.rest.call_serializers import Call
-from gateway.rest.chat.run_serializers import RUN_STATUSES, RunBody
+from gateway.rest.chat.run_serializers import RUN_STATUSES, PendingQuestion, RunBody
 from gateway.rest.framework.fields import Constant
 
 
@@ -46,6 +46,24 @@ class CallEvent(Call):
     run_id = serializers.UUIDField()
 
 
+@extend_schema_serializer(component_name="AskingToolCallData")
+class InputRequiredEvent(CallEvent):
+    """A tool call that waits for its user, and what it asks them."""
+
+    questions = PendingQuestion(many=True)
+
+
+@extend_schema_serializer(component_name="ToolCallProgress")
+class ProgressEvent(serializers.Serializer[Any]):
+    """How far a running call is, as its tool says; never repeated, and without a place in the stream."""
+
+    run_id = serializers.UUIDField()
+    id = serializers.UUIDField(help_text="The tool call.")
+    progress = serializers.FloatField()
+    total = serializers.FloatField(allow_null=True)
+    message = serializers.CharField(allow_null=True)
+
+
 # The data of each event, by its name.
 EVENTS: dict[str, type[serializers.Serializer[Any]]] = {
     "run.created": RunCreated,
@@ -54,6 +72,8 @@ EVENTS: dict[str, type[serializers.Serializer[Any]]] = {
     "tool_call.proposed": CallEvent,
     "tool_call.awaiting_approval": CallEvent,
     "tool_call.running": CallEvent,
+    "tool_call.input_required": InputRequiredEvent,
+    "tool_call.progress": ProgressEvent,
     "tool_call.settled": CallEvent,
     "run.requires_action": RunBody,
     "run.completed": RunBody,

@@ -6,9 +6,9 @@ Django, whose `ChatView` answers the same.
 
 import asyncio
 
-from gateway.http import asgi, problems
+from gateway.http import asgi, problems, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
-from gateway.http.authentication import authenticated
+from gateway.http.authentication import remembered
 from gateway.rest.chat import answers, parsing
 from gateway.runs import lifecycle
 from gateway.runs.errors import Leaving
@@ -34,10 +34,11 @@ async def chat(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _chat(request: Request) -> None:
     """Authenticate, parse, one service call, serialise."""
-    principal = await authenticated(request.headers, "chat")
+    principal = await remembered(request.headers, "chat")
+    await request_limits.admit(principal)
     body = await request.body(parsing.MAX_BODY_BYTES, parsing.too_large)
     parsed = parsing.chat(body, request.headers)
-    run = await lifecycle.begin(principal, parsed.request)
+    run = await lifecycle.begin(principal, parsed.request, lambda: remembered(request.headers, "chat", anew=True))
     tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     if parsed.request.streams:
         pieces = answers.stream(tenant_scope, run, events.START, parsed.wait)

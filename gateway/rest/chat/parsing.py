@@ -12,6 +12,10 @@ from django.conf import settings
 from gateway.http import bodies
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.prompting import attachments
+from tools.files import paths
+from tools.files.attached import Wanted
+from tools.files.paths import InvalidPath
 
 MAX_CONTENT_BYTES = 1024 * 1024
 # The content may be escaped character by character, and stands among other fields.
@@ -47,6 +51,7 @@ def chat(body: bytes, headers: Mapping[str, str]) -> ParsedChat:
         streams=bool(stream),
         idempotency_key=key,
         request_hash=_hash(given) if key is not None else None,
+        attachments=_attachments(given),
     )
     return ParsedChat(request, wait(given))
 
@@ -74,6 +79,33 @@ def _content(given: dict[str, Any]) -> str:
     if len(content.encode()) > MAX_CONTENT_BYTES:
         raise too_large()
     return content
+
+
+def _attachments(given: dict[str, Any]) -> tuple[Wanted, ...]:
+    listed = given.get("attachments")
+    if listed is None or listed == []:
+        return ()
+    if not isinstance(listed, list) or len(listed) > attachments.MOST:
+        raise InvalidRequest(f"attachments must be a list of up to {attachments.MOST} files.", "attachments")
+    if given.get("conversation_id") is None:
+        raise InvalidRequest(
+            "attachments are files of a conversation: begin one (POST /api/v1/conversations/), upload them there, and "
+            "name it in conversation_id.",
+            "conversation_id",
+        )
+    return tuple(_attachment(each, f"attachments[{at}]") for at, each in enumerate(listed))
+
+
+def _attachment(given: Any, at: str) -> Wanted:
+    if not isinstance(given, dict) or not isinstance(given.get("file"), str) or given.keys() - {"file", "version"}:
+        raise InvalidRequest(f'{at} must be {{"file": path}} or {{"file": path, "version": number}}.', at)
+    version = given.get("version")
+    if version is not None and (isinstance(version, bool) or not isinstance(version, int) or not 0 < version < 2**31):
+        raise InvalidRequest(f"{at}.version must be the number of a version.", f"{at}.version")
+    try:
+        return Wanted(paths.of_file(given["file"]), version)
+    except InvalidPath as error:
+        raise InvalidRequest(f"{at}.file: {error}", f"{at}.file") from None
 
 
 def _typed(given: dict[str, Any], name: str, kind: type) -> Any:

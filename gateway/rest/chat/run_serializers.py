@@ -6,21 +6,29 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from audit.models import ErrorCode
-from gateway.models import Run
+from gateway.models import Kind, Run
 from gateway.rest.call_serializers import Call, TraceCall
-from gateway.rest.framework.fields import Constant
 
 # `queued` is part of the published API, so clients know it; no run is in that state, since each begins in progress.
-RUN_STATUSES = ("queued", *Run.Status.values)
+# One that waits for its children is in progress, or requires_action where a human is waited for below it.
+RUN_STATUSES = ("queued", *(status for status in Run.Status.values if status != Run.Status.WAITING))
 INCOMPLETE_REASONS = ("max_turns", "time", "tokens")
 # Why a run fails; one that was cancelled for a refused call has the call's code.
 ERROR_CODES = (
-    *("provider_error", "invalid_request", "unknown_model", "mixed_tool_calls", "internal_error"),
+    *("provider_error", "invalid_request", "unknown_model", "model_not_allowed", "mixed_tool_calls", "internal_error"),
     *ErrorCode.values,
 )
 REPLAY_EVENTS = ("Turn", "ToolCall", "ToolResult")
 OUTCOMES = ("success", "error")
+ACTION_TYPES = ("approval", "input")
 FINISH_REASONS = ("stop", "tool_calls", "length", "content_filter", "cut_off")
+
+
+class Attachment(serializers.Serializer[Any]):
+    """A file of the conversation that the model is shown with the message: a picture or a PDF."""
+
+    file = serializers.CharField(help_text="Its path.")
+    version = serializers.IntegerField(required=False, min_value=1, help_text="The newest without it.")
 
 
 class ChatRequest(serializers.Serializer[Any]):
@@ -30,6 +38,7 @@ class ChatRequest(serializers.Serializer[Any]):
     conversation_id = serializers.UUIDField(required=False, help_text="Go on with this conversation.")
     agent = serializers.CharField(required=False, help_text="An agent's slug; default: the tenant's default agent.")
     model = serializers.CharField(required=False, help_text="provider/model; default: the agent's.")
+    attachments = Attachment(many=True, required=False, help_text="Files of that conversation, up to 10.")
     stream = serializers.BooleanField(required=False, help_text="Answer with server-sent events.")
     wait = serializers.FloatField(
         required=False, min_value=0, max_value=86_400, help_text="Seconds to wait for a human's decision."
@@ -63,13 +72,30 @@ class PendingApproval(serializers.Serializer[Any]):
     tool = serializers.CharField()
     input = serializers.JSONField(allow_null=True, help_text="The arguments: an object.")
     expires_at = serializers.DateTimeField()
+    run_id = serializers.UUIDField(required=False, help_text="The descendant that asked; absent of the run's own.")
+    path = serializers.ListField(
+        child=serializers.UUIDField(), required=False, help_text="The runs from the run's child down to that one."
+    )
+
+
+@extend_schema_serializer(component_name="PendingQuestion")
+class PendingQuestion(serializers.Serializer[Any]):
+    """What a call asks its user: an answer that fits `schema`, or that they visit the page `url`."""
+
+    id = serializers.UUIDField()
+    tool = serializers.CharField()
+    message = serializers.CharField()
+    schema = serializers.DictField(required=False, help_text="A JSON Schema of type object.")
+    url = serializers.CharField(required=False)
+    expires_at = serializers.DateTimeField()
 
 
 class RequiredAction(serializers.Serializer[Any]):
-    """What humans must decide for the run to go on."""
+    """What people must do for the run to go on: decide about approvals, or, where nothing else waits, answer."""
 
-    type = Constant("approval")
-    approvals = PendingApproval(many=True)
+    type = serializers.ChoiceField(choices=ACTION_TYPES)
+    approvals = PendingApproval(many=True, help_text="Empty where only the run's own user is asked.")
+    questions = PendingQuestion(many=True, required=False, help_text="What the run's own user is asked.")
 
 
 @extend_schema_serializer(component_name="Run")
@@ -83,10 +109,37 @@ class RunBody(serializers.Serializer[Any]):
     error = RunError(allow_null=True)
     incomplete_reason = serializers.ChoiceField(choices=INCOMPLETE_REASONS, allow_null=True)
     content = serializers.CharField(allow_blank=True, help_text="The text of the last turn.")
-    model = serializers.CharField()
+    model = serializers.CharField(help_text="The one that answered last; see the trace for every turn's.")
     tool_calls = Call(many=True, help_text="In the order in which the model made them.")
     usage = Usage()
     required_action = RequiredAction(allow_null=True, help_text="Null unless status is requires_action.")
+
+
+class RunTree(serializers.Serializer[Any]):
+    """A run in its tree."""
+
+    run_id = serializers.UUIDField()
+    parent_run_id = serializers.UUIDField(allow_null=True, help_text="The run that began it.")
+    parent_call_id = serializers.UUIDField(allow_null=True, help_text="The call that waits for it.")
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    depth = serializers.IntegerField(help_text="0 for a run that no other one began.")
+    agent = serializers.CharField(allow_blank=True)
+    model = serializers.CharField()
+    conversation_id = serializers.UUIDField()
+    status = serializers.ChoiceField(choices=RUN_STATUSES)
+    incomplete_reason = serializers.ChoiceField(choices=INCOMPLETE_REASONS, allow_null=True)
+    error = RunError(allow_null=True)
+    usage = Usage()
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    children = serializers.ListField(child=serializers.DictField(), help_text="Runs of the same form.")
+
+
+class FailedModel(serializers.Serializer[Any]):
+    """A model that was asked for a turn, and failed."""
+
+    model = serializers.CharField()
+    message = serializers.CharField(allow_blank=True)
 
 
 class TraceTurn(serializers.Serializer[Any]):
@@ -96,6 +149,8 @@ class TraceTurn(serializers.Serializer[Any]):
     text = serializers.CharField(allow_blank=True)
     finish_reason = serializers.ChoiceField(choices=FINISH_REASONS)
     latency_ms = serializers.IntegerField()
+    model = serializers.CharField(help_text="The one that answered.")
+    failed = FailedModel(many=True, help_text="Those that were asked before it, in order.")
     usage = TokenUsage()
     tool_calls = TraceCall(many=True)
 

@@ -22,7 +22,9 @@ from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle, repository
+from gateway.runs.children import below
 from gateway.runs.errors import (
+    AttachmentRefused,
     ContentTooLarge,
     ConversationBusy,
     IdempotencyMismatch,
@@ -35,7 +37,7 @@ from gateway.runs.errors import (
 )
 from gateway.runs.prompting import messages
 from gateway.runs.replay import events as replay_events
-from gateway.runs.rows import RunCall, Turn
+from gateway.runs.rows import Run, RunCall, Turn
 from gateway.runs.view import RunView, call_body
 from gateway.runs.view import body as run_body
 from gateway.runs.watching import events
@@ -101,6 +103,7 @@ class ChatView(AsyncView):
                 NoSuchModel,
                 ConversationBusy,
                 ContentTooLarge,
+                AttachmentRefused,
                 IdempotencyMismatch,
             ),
             **_PROVIDER_FAILED,
@@ -184,6 +187,19 @@ class RunCancelView(AsyncView):
         return Response(run_body(await lifecycle.cancel(self.tenant_scope, run_id)))
 
 
+class RunTreeView(AsyncView):
+    """A run with those that it began."""
+
+    @extend_schema(operation_id="get_run_tree", responses={200: run_serializers.RunTree, **refusals(NoSuchRun)})
+    async def get(self, request: Request, run_id: uuid.UUID) -> Response:
+        """The run with its descendants, each with its `children` in the order in which they began."""
+        async with transaction(self.tenant_scope) as connection:
+            found = await below.tree(connection, self.tenant_scope, run_id)
+        if found is None:
+            raise NoSuchRun(run_id)
+        return Response(found)
+
+
 class ReplayRenderer(JSONRenderer):
     """Lets a client accept JSON lines; they are written by `replay_events.stream`."""
 
@@ -224,24 +240,26 @@ class RunTraceView(AsyncView):
             turns = await repository.turns(connection, run_id)
             calls = await repository.calls(connection, run_id)
         limit = view.run.profile["max_result_bytes"]
-        trace = [_turn(turn, [call for call in calls if call.turn == turn.number], limit) for turn in turns]
+        trace = [_turn(view.run, turn, [call for call in calls if call.turn == turn.number], limit) for turn in turns]
         whole = run_body(view)
         shown = {name: whole[name] for name in ("run_id", "conversation_id", "status", "model", "usage", "error")}
         return Response({**shown, "tool_trace": trace})
 
 
-def _turn(turn: Turn, calls: list[RunCall], limit: int) -> dict[str, Any]:
+def _turn(run: Run, turn: Turn, calls: list[RunCall], limit: int) -> dict[str, Any]:
     return {
         "turn": turn.number,
         "text": turn.text,
         "finish_reason": turn.finish_reason,
         "latency_ms": turn.latency_ms,
+        "model": turn.details.get("model") or run.model,
+        "failed": [{"model": model, "message": why} for model, why in turn.details.get("failed", ())],
         "usage": {"input_tokens": turn.input_tokens, "output_tokens": turn.output_tokens},
         "tool_calls": [
             {
                 **call_body(call),
                 "arguments": call.input if call.input_raw is None else call.input_raw,
-                "result": _told(call, limit),
+                "result": _tool_result(call, limit),
                 "latency_ms": call.execution_time_ms,
                 "attempt": call.attempt,
                 "decision": call.decision,
@@ -253,5 +271,5 @@ def _turn(turn: Turn, calls: list[RunCall], limit: int) -> dict[str, Any]:
     }
 
 
-def _told(call: RunCall, limit: int) -> Any:
+def _tool_result(call: RunCall, limit: int) -> Any:
     return orjson.loads(messages.result(call, limit)) if call.final else None

@@ -28,7 +28,7 @@ class AsyncView(APIView):
 
     @property
     def tenant_scope(self) -> TenantScope:
-        """The walls that the caller stands within."""
+        """The tenant and the user that the caller is."""
         return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
     async def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
@@ -42,7 +42,7 @@ class AsyncView(APIView):
             answered = handler(request, *args, **kwargs)
             response = await answered if hasattr(answered, "__await__") else answered
         except Exception as error:
-            response = self.handle_exception(error)
+            response = await sync_to_async(self.handle_exception)(error)
         self.response = self.finalize_response(request, response, *args, **kwargs)
         self.response.headers.setdefault("Cache-Control", "no-store")
         return self.response

@@ -1,6 +1,7 @@
 """Lists are paged by cursor: `{next, previous, results}`, however long the table."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Self
 
 from django.core.exceptions import ValidationError
 from rest_framework.exceptions import NotFound
@@ -38,3 +39,29 @@ class Pages(CursorPagination):
         if cursor is not None and "\x00" in str(cursor.position or ""):
             raise NotFound(self.invalid_cursor_message)
         return cursor
+
+
+class InMemory:
+    """A list that is made as a whole, as cursor pagination asks for it: ordered, filtered by its cursor, sliced.
+
+    Each of it has a `place`, a text that no other one has.
+    """
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = sorted(rows, key=lambda row: row.place)
+
+    def order_by(self, ordering: str) -> Self:
+        """By place, in either direction."""
+        if ordering.startswith("-"):
+            self._rows.reverse()
+        return self
+
+    def filter(self, **place: str) -> Self:
+        """From the place of a cursor on."""
+        (name, value), *_ = place.items()
+        onwards = name == "place__gt"
+        self._rows = [row for row in self._rows if (row.place > value if onwards else row.place < value)]
+        return self
+
+    def __getitem__(self, part: slice) -> list[Any]:
+        return self._rows[part]

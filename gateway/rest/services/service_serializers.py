@@ -7,6 +7,7 @@ from rest_framework import serializers
 from gateway.rest.call_serializers import TIERS
 from gateway.rest.framework.fields import Recorded
 from services import models
+from services.credentials.stored import REGISTRATIONS
 
 KINDS = models.Service.Kind.choices
 _CREDENTIALS = ("none", "bearer", "header", "oauth_client", "oauth_user")
@@ -19,6 +20,17 @@ class CredentialRequest(serializers.Serializer[Any]):
     token = serializers.CharField(required=False, help_text="Of a bearer.")
     name = serializers.CharField(required=False, help_text="The header of a header credential.")
     value = serializers.CharField(required=False, help_text="The header's value.")
+    client_id = serializers.CharField(required=False, help_text="Of an OAuth client.")
+    client_secret = serializers.CharField(required=False, help_text="Of an OAuth client; a public one has none.")
+    issuer = serializers.CharField(required=False, help_text="The authorization server, which says where the rest is.")
+    authorization_endpoint = serializers.CharField(required=False, help_text="Of a server that publishes nothing.")
+    token_endpoint = serializers.CharField(required=False, help_text="Of a server that publishes nothing.")
+    revocation_endpoint = serializers.CharField(required=False, help_text="Of a server that publishes nothing.")
+    scopes = serializers.ListField(child=serializers.CharField(), required=False, help_text="What is asked for.")
+    resource = serializers.CharField(required=False, help_text="What tokens are for (RFC 8707), where a server asks.")
+    registration = serializers.ChoiceField(
+        choices=REGISTRATIONS, required=False, help_text="How Toolgate becomes a client, without a client_id."
+    )
 
 
 class ServiceCredential(serializers.Serializer[Any]):
@@ -26,14 +38,26 @@ class ServiceCredential(serializers.Serializer[Any]):
 
     type = serializers.ChoiceField(choices=_CREDENTIALS)
     name = serializers.CharField(required=False)
+    client_id = serializers.CharField(required=False)
+    scopes = serializers.ListField(child=serializers.CharField(), required=False)
+    resource = serializers.CharField(required=False)
+    issuer = serializers.CharField(required=False, allow_null=True, help_text="Null: found at connecting.")
+    connected = serializers.BooleanField(required=False, help_text="The caller, where each user connects.")
+    expires_at = serializers.DateTimeField(required=False, allow_null=True, help_text="Of the present token.")
 
 
 class ServiceRequest(serializers.Serializer[Any]):
-    """A new service."""
+    """A new service. One from the catalogue needs neither kind nor document."""
 
-    slug = serializers.CharField(max_length=32, help_text="Its tools are called slug.tool.")
-    kind = serializers.ChoiceField(choices=KINDS)
-    url = serializers.CharField(max_length=2048, help_text="What the paths of its tools are added to.")
+    catalogue = serializers.CharField(required=False, help_text="The name of an entry of the catalogue.")
+    hosts = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="For webhook of the catalogue: what may be called."
+    )
+    slug = serializers.CharField(
+        max_length=32, required=False, help_text="Its tools are called slug.tool; from the catalogue: its name there."
+    )
+    kind = serializers.ChoiceField(choices=KINDS, required=False)
+    url = serializers.CharField(max_length=2048, required=False, help_text="What the paths of its tools are added to.")
     descriptor = serializers.JSONField(required=False, help_text="For http: a descriptor, v2 or v1, or its address.")
     openapi = serializers.JSONField(required=False, help_text="For openapi: an OpenAPI 3 document, or its address.")
     operations = serializers.ListField(
@@ -41,6 +65,53 @@ class ServiceRequest(serializers.Serializer[Any]):
     )
     credential = CredentialRequest(required=False)
     timeout = serializers.FloatField(required=False, help_text="Seconds that one call may take, up to 30.")
+
+
+class SuggestedTool(serializers.Serializer[Any]):
+    """A tool of an entry of the catalogue, with what is suggested to say of it."""
+
+    name = serializers.CharField()
+    description = serializers.CharField()
+    tier = serializers.ChoiceField(choices=TIERS)
+    idempotent = serializers.BooleanField()
+    parallel_safe = serializers.BooleanField()
+    labels = serializers.DictField(child=serializers.BooleanField())
+
+
+class CatalogueCredential(serializers.Serializer[Any]):
+    """What an entry's API asks for."""
+
+    type = serializers.ChoiceField(choices=_CREDENTIALS)
+    help = serializers.CharField(help_text="Where to get one.")
+
+
+class CatalogueEntry(serializers.Serializer[Any]):
+    """A service that can be added by its name."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    kind = serializers.ChoiceField(choices=KINDS)
+    url = serializers.CharField(allow_null=True, help_text="Where it is called; null: its owner says.")
+    credential = CatalogueCredential()
+    needs = serializers.ListField(child=serializers.CharField(), help_text="What its owner has to say: hosts, url.")
+    tools = SuggestedTool(many=True, help_text="Empty where only the service knows.")
+
+
+class Catalogue(serializers.Serializer[Any]):
+    """All entries, on one page."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    results = CatalogueEntry(many=True)
+
+
+class ServiceFeed(serializers.Serializer[Any]):
+    """A resource of an MCP server as a feed."""
+
+    name = serializers.CharField(max_length=64)
+    uri = serializers.CharField(help_text="Of a resource that the server lists.")
+    ttl = serializers.FloatField(required=False, help_text="Seconds that an answer is good for; 60 if left out.")
 
 
 class ServiceChange(serializers.Serializer[Any]):
@@ -54,6 +125,7 @@ class ServiceChange(serializers.Serializer[Any]):
     timeout = serializers.FloatField()
     enabled = serializers.BooleanField()
     in_prompts = serializers.BooleanField(help_text="Whether its feeds and skill are put into prompts.")
+    feeds = ServiceFeed(many=True, help_text="Of an MCP server: resources that are put into prompts.")
 
 
 class RefreshRequest(serializers.Serializer[Any]):
@@ -74,7 +146,9 @@ class Service(Recorded):
     enabled = serializers.BooleanField()
     credential = ServiceCredential()
     timeout = serializers.FloatField()
-    source_url = serializers.CharField(allow_null=True, help_text="Where a refresh fetches its document.")
+    source_url = serializers.CharField(
+        allow_null=True, help_text="Where a refresh fetches its document; catalogue:NAME: with Toolgate's releases."
+    )
     operations = serializers.ListField(child=serializers.CharField())
     snapshot_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
@@ -154,6 +228,25 @@ class ServiceStatus(serializers.Serializer[Any]):
     last_error = serializers.DictField(allow_null=True)
 
 
+class LeftOut(serializers.Serializer[Any]):
+    """A tool, resource, template or prompt of a server that cannot be used."""
+
+    name = serializers.CharField()
+    why = serializers.CharField()
+
+
+class McpOffer(serializers.Serializer[Any]):
+    """What an MCP server said of itself with the last snapshot; entries are as the protocol has them."""
+
+    revision = serializers.CharField(help_text="The revision of the protocol that it speaks.")
+    server = serializers.DictField(help_text="Its name, title and version.")
+    completions = serializers.BooleanField(help_text="Whether it completes arguments of prompts and templates.")
+    resources = serializers.ListField(child=serializers.DictField())
+    templates = serializers.ListField(child=serializers.DictField())
+    prompts = serializers.ListField(child=serializers.DictField())
+    left_out = LeftOut(many=True)
+
+
 class ServiceDetail(Service):
     """A service with its tools."""
 
@@ -162,6 +255,7 @@ class ServiceDetail(Service):
     skill = serializers.CharField(help_text="Guidance that is put into prompts.")
     skill_problem = serializers.CharField(help_text="Why its descriptor's skill could not be read.")
     in_prompts = serializers.BooleanField(help_text="False once they changed, until an owner says so.")
+    mcp = McpOffer(allow_null=True, help_text="What an MCP server offers beside tools; null for other kinds.")
     status = ServiceStatus()
     tools = ServiceTool(many=True)
 

@@ -1,108 +1,32 @@
 """Services and their tools over REST. A document is fetched before anything is written, with no transaction open."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-import orjson
-from asgiref.sync import sync_to_async
-from django.db import connections
 from drf_spectacular.utils import extend_schema
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.http import bodies
-from gateway.rest.chat import parsing
-from gateway.rest.framework.asynchronous import AsyncView
+from gateway.rest.framework.owners import AsyncOwnersView
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import refusals
 from gateway.rest.services import service_serializers as shapes
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
-from services import changes, fetching, shown, snapshots, testing
-from services.changes import NewService, Source
-from services.credentials import Credential
-from services.errors import InvalidService, NoSuchService, NotBuilt, OtherDefinition, SlugTaken, SourceFailed
+from services import changes, shown, testing
+from services.changes import NewService
+from services.descriptors import catalogue
+from services.errors import InvalidService, NoSuchService, OtherDefinition, SlugTaken, SourceFailed
 from services.models import Service
-from services.offers import descriptor
-from tenants.errors import Refused
-from tenants.people.encryption import Undecipherable
-from tenants.scope import transactions
+from services.reading import sources
+from tenants.login.reauthentication import ReauthenticationRequired
 
-Found = TypeVar("Found")
-
-_DOCUMENTS = ("descriptor", "openapi")
-_REFUSED = refusals(InvalidRequest, ContentTooLarge, InvalidService, NotBuilt, SourceFailed)
+_REFUSED = refusals(InvalidRequest, ContentTooLarge, InvalidService, SourceFailed)
 
 
 class _BySlug(Pages):
     ordering = "slug"
 
 
-class _Services(AsyncView):
-    """Owners only. Each `within` is one transaction in the caller's tenant, in a thread."""
-
-    scope = "admin"
-    parser_classes = [JSONParser]
-
-    async def within(self, work: Callable[[], Found]) -> Found:
-        """What `work` returns, with the ORM in the caller's scope."""
-
-        def scoped() -> Found:
-            try:
-                with transactions.scope(self.principal.tenant_id, self.principal.user_id):
-                    return work()
-            finally:
-                connections["default"].close()
-
-        return await sync_to_async(scoped)()
-
-    async def given(self, request: Request) -> dict[str, Any]:
-        """The object in the body."""
-        body: bytes = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
-        if len(body) > parsing.MAX_BODY_BYTES:
-            raise ContentTooLarge(f"The body may have up to {parsing.MAX_BODY_BYTES:,} bytes.")
-        return bodies.json_object(body, InvalidRequest) if body.strip() else {}
-
-
-async def source_of(kind: str, given: dict[str, Any], base: str, credential: Credential) -> Source:
-    """The document that a body names or holds; raises InvalidService, SourceFailed."""
-    name = "openapi" if kind == "openapi" else "descriptor"
-    other = next(each for each in _DOCUMENTS if each != name)
-    if given.get(other) is not None:
-        raise InvalidService(f"A service of the kind {kind} has no {other}; it has {name}.", other)
-    document = given.get(name)
-    if document is None:
-        raise InvalidService(f"A service of the kind {kind} needs {name}: a document, or its address.", name)
-    operations = given.get("operations") or []
-    if not isinstance(operations, list) or not all(isinstance(each, str) for each in operations):
-        raise InvalidService("operations must be a list of operationIds, or of texts such as GET /path.", "operations")
-    address = document if isinstance(document, str) else ""
-    text = await fetching.fetch(address, name) if address else changes.text_of(document, name)
-    skill, problem = ("", "") if kind == "openapi" else await _skill(text, base, credential)
-    return Source(kind, text, address, operations, skill, problem)
-
-
-async def _skill(text: str, base: str, credential: Credential) -> tuple[str, str]:
-    """The guidance that a descriptor names as a file of its service, or why it cannot be read."""
-    given = await sync_to_async(snapshots.parsed)(text, "descriptor")
-    path = given.get("skill") if isinstance(given, dict) else None
-    if not isinstance(path, str) or not descriptor.is_path(path):
-        return "", ""
-    try:
-        headers = credential.headers()
-        return await fetching.fetch(f"{base}/{path}", "descriptor.skill", headers, descriptor.MAX_SKILL), ""
-    except (Refused, Undecipherable) as failed:
-        return "", f"{path} could not be read: {failed}"
-
-
-async def source_again(service: Service, given: dict[str, Any]) -> Source:
-    """Where a new snapshot of a service comes from: what the body says, else where the last one came from."""
-    name = "openapi" if service.kind == "openapi" else "descriptor"
-    again = {"operations": service.operations, name: service.source_url or orjson.loads(service.source)} | given
-    return await source_of(service.kind, again, service.url, testing.credential_of(service))
-
-
-class ServiceListView(_Services):
+class ServiceListView(AsyncOwnersView):
     """The tenant's services; a new one."""
 
     pagination_class = _BySlug
@@ -111,10 +35,13 @@ class ServiceListView(_Services):
     async def get(self, request: Request) -> Response:
         """By slug."""
         pages = self.pagination_class()
-        found = await self.within(
-            lambda: list(map(shown.summary, pages.paginate_queryset(Service.objects.all(), request, self) or ()))
-        )
-        return pages.get_paginated_response(found)
+
+        def listed() -> list[dict[str, Any]]:
+            page = pages.paginate_queryset(Service.objects.all(), request, self) or ()
+            connected = shown.connected(page)
+            return [shown.summary(each, connected) for each in page]
+
+        return pages.get_paginated_response(await self.within(listed))
 
     @extend_schema(
         operation_id="create_service",
@@ -127,13 +54,30 @@ class ServiceListView(_Services):
         for name in given:
             if name not in shapes.ServiceRequest().fields:
                 raise InvalidService(f"{name:.80} is not known here.", name[:80])
-        wanted = NewService.read(given)
-        source = await source_of(wanted.kind, given, wanted.url, wanted.credential)
+        suggest = None
+        if "catalogue" in given:
+            entry = catalogue.found(given["catalogue"])
+            suggest, given = entry.suggested, catalogue.body(given)
+            wanted = NewService.read(given)
+            source = await sources.of_entry(entry.name, given, wanted, self.tenant_scope)
+        else:
+            wanted = NewService.read(given)
+            source = await sources.of(wanted.kind, given, wanted.url, wanted.credential, self.tenant_scope)
         tenant_id = self.principal.tenant_id
-        return Response(await self.within(lambda: shown.whole(changes.add(tenant_id, wanted, source))), 201)
+        return Response(await self.within(lambda: shown.whole(changes.add(tenant_id, wanted, source, suggest))), 201)
 
 
-class ServiceDetailView(_Services):
+class CatalogueView(AsyncOwnersView):
+    """What services can be added by their name alone."""
+
+    @extend_schema(operation_id="list_service_catalogue", responses={200: shapes.Catalogue})
+    async def get(self, request: Request) -> Response:
+        """The descriptors that come with Toolgate, with the tiers and labels that are suggested for their tools."""
+        found = [catalogue.shown(each) for each in catalogue.entries()]
+        return Response({"next": None, "previous": None, "results": found})
+
+
+class ServiceDetailView(AsyncOwnersView):
     """One service."""
 
     @extend_schema(operation_id="get_service", responses={200: shapes.ServiceDetail, **refusals(NoSuchService)})
@@ -144,14 +88,14 @@ class ServiceDetailView(_Services):
     @extend_schema(
         operation_id="update_service",
         request=shapes.ServiceChange,
-        responses={200: shapes.ServiceDetail, **_REFUSED, **refusals(NoSuchService)},
+        responses={200: shapes.ServiceDetail, **_REFUSED, **refusals(NoSuchService, ReauthenticationRequired)},
     )
     async def patch(self, request: Request, slug: str) -> Response:
         """Change it; with a document, take a new snapshot from that."""
         given = await self.given(request)
-        documents = {name: given.pop(name) for name in (*_DOCUMENTS, "operations") if name in given}
+        documents = {name: given.pop(name) for name in (*sources.DOCUMENTS, "operations") if name in given}
         service = await self.within(lambda: changes.found(slug))
-        source = await source_again(service, documents) if documents else None
+        source = await sources.again(service, documents, self.tenant_scope) if documents else None
 
         def change() -> Any:
             changed = changes.change(slug, given)
@@ -166,7 +110,7 @@ class ServiceDetailView(_Services):
         return Response(status=204)
 
 
-class ServiceRefreshView(_Services):
+class ServiceRefreshView(AsyncOwnersView):
     """A new snapshot."""
 
     @extend_schema(
@@ -181,11 +125,11 @@ class ServiceRefreshView(_Services):
             if name not in shapes.RefreshRequest().fields:
                 raise InvalidService(f"{name:.80} is not known here.", name[:80])
         service = await self.within(lambda: changes.found(slug))
-        source = await source_again(service, given)
+        source = await sources.again(service, given, self.tenant_scope)
         return Response(await self.within(lambda: shown.whole(changes.refresh(slug, source))))
 
 
-class ServiceTestView(_Services):
+class ServiceTestView(AsyncOwnersView):
     """Does it answer."""
 
     @extend_schema(
@@ -194,16 +138,19 @@ class ServiceTestView(_Services):
     async def post(self, request: Request, slug: str) -> Response:
         """One GET of the service's address, with its credential, on the way of a call."""
         service = await self.within(lambda: changes.found(slug))
-        return Response(await testing.test(service))
+        return Response(await testing.test(service, self.tenant_scope))
 
 
-class ServiceToolView(_Services):
+class ServiceToolView(AsyncOwnersView):
     """One tool of a service."""
 
     @extend_schema(
         operation_id="update_service_tool",
         request=shapes.ServiceToolChange,
-        responses={200: shapes.ServiceTool, **refusals(InvalidRequest, InvalidService, NoSuchService)},
+        responses={
+            200: shapes.ServiceTool,
+            **refusals(InvalidRequest, InvalidService, NoSuchService, ReauthenticationRequired),
+        },
     )
     async def patch(self, request: Request, slug: str, tool: str) -> Response:
         """Switch it on or off; say how far its effects reach, and what may be done with it."""
@@ -211,7 +158,7 @@ class ServiceToolView(_Services):
         return Response(await self.within(lambda: shown.tool(changes.change_tool(slug, tool, given))))
 
 
-class ServiceToolAcceptView(_Services):
+class ServiceToolAcceptView(AsyncOwnersView):
     """A tool that changed."""
 
     @extend_schema(
@@ -220,7 +167,7 @@ class ServiceToolAcceptView(_Services):
         responses={
             200: shapes.ServiceTool,
             204: None,
-            **refusals(InvalidRequest, InvalidService, NoSuchService, OtherDefinition),
+            **refusals(InvalidRequest, InvalidService, NoSuchService, OtherDefinition, ReauthenticationRequired),
         },
     )
     async def post(self, request: Request, slug: str, tool: str) -> Response:

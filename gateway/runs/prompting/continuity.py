@@ -20,6 +20,7 @@ import orjson
 
 from gateway.providers.interface import (
     AssistantMessage,
+    Document,
     Image,
     Part,
     PromptMessage,
@@ -66,13 +67,28 @@ def visible(turns: Iterable[TurnView], notice: str = "") -> AssistantMessage:
     return AssistantMessage("\n\n".join([*said, notice] if notice else said), views[-1].client_calls if views else ())
 
 
-def notice(calls: Iterable[RunCall]) -> str:
-    """What is said in the assistant's place when a run waits for humans to decide about these calls."""
+def notice(calls: Iterable[RunCall], asking: Iterable[RunCall] = (), below: Iterable[Mapping[str, Any]] = ()) -> str:
+    """What is said in the assistant's place when a run waits for humans to decide about the first calls, and about the
+    requests of the runs below it, and for its own user to answer the others."""
     named = [f"{call.tool_name} (approval {call.approval_id})" for call in calls]
-    return (
-        f"A human has to approve this before it runs: {', '.join(named)}. "
-        "It has not run; ask again once it is decided, and the result will be known."
-    )
+    named += [f"{each['tool']} (approval {each['id']})" for each in below]
+    asked = [
+        f"{each['message']} ({call.tool_name}, question {each['id']})"
+        for call in asking
+        for each in call.pending_questions
+    ]
+    said = []
+    if named:
+        said.append(
+            f"A human has to approve this before it runs: {', '.join(named)}. "
+            "It has not run; ask again once it is decided, and the result will be known."
+        )
+    if asked:
+        said.append(
+            f"You are asked for an answer: {'; '.join(asked)}. "
+            "Answer it in Toolgate, then ask again, and the result will be known."
+        )
+    return "\n\n".join(said)
 
 
 async def remember(connection: Connection, execution: RunExecution, last: TurnView, notice: str = "") -> None:
@@ -197,6 +213,8 @@ def _call(call: SuggestedCall) -> list[str]:
 def _part(part: Part) -> list[str]:
     if isinstance(part, Image):
         return ["image", part.media_type, hashlib.sha256((part.data or part.url).encode()).hexdigest()]
+    if isinstance(part, Document):
+        return ["document", part.media_type, hashlib.sha256(part.data.encode()).hexdigest()]
     if isinstance(part, Text):
         return ["text", _bare(part.text)]
     return [part.family, hashlib.sha256(orjson.dumps(part.raw, option=orjson.OPT_SORT_KEYS)).hexdigest()]

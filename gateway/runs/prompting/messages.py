@@ -2,8 +2,9 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -11,14 +12,16 @@ import orjson
 from gateway.providers.interface import (
     AssistantMessage,
     Opaque,
+    Part,
     PromptMessage,
     SuggestedCall,
     ToolMessage,
     UserMessage,
 )
+from gateway.runs.prompting import attachments
 from gateway.runs.rows import PastRun, PastTurn, RunCall
 from gateway.runs.view import RunView, TurnView
-from tools.invocation import results as told
+from tools.invocation import naming, results
 from tools.invocation.execution import MAX_OUTPUT_BYTES
 from tools.registry import registry
 
@@ -29,6 +32,7 @@ LED_UP_CHARACTERS = 2_000
 # Earlier runs are shown whole, newest first, until one of these is reached.
 MOST_RUNS = 50
 MOST_CHARACTERS = 400_000
+_NOTHING: Mapping[uuid.UUID, tuple[Part, ...]] = MappingProxyType({})
 
 
 def call_id(call_id: uuid.UUID) -> str:
@@ -39,7 +43,7 @@ def call_id(call_id: uuid.UUID) -> str:
 def result(call: RunCall, limit: int) -> str:
     """What the model is told of a call, as JSON text of about `limit` bytes at most."""
     if _erased(call):
-        return told.success(ERASED) if call.status == "success" else told.failure(call.error_code or "", ERASED)
+        return results.success(ERASED) if call.status == "success" else results.failure(call.error_code or "", ERASED)
     if call.status == "success":
         output, size = call.output, call.output_bytes or 0
         if size > MAX_OUTPUT_BYTES:
@@ -47,31 +51,39 @@ def result(call: RunCall, limit: int) -> str:
             beginning = output["data"].encode()[:limit].decode("utf-8", "ignore")
             whole = {"ok": True, "data": beginning, "truncated": True, "original_bytes": size}
             return orjson.dumps(whole).decode()
-        return told.success(output, limit, call.approved_input)
+        return results.success(output, limit, call.approved_input)
     if call.status == "awaiting_approval":
-        return told.failure("approval_pending", "A human has not decided about this call yet; it has not run.")
+        return results.failure("approval_pending", "A human has not decided about this call yet; it has not run.")
     if call.status != "error":
-        return told.failure("in_progress", "This call has not ended yet; its outcome will be in the tool history.")
+        return results.failure("in_progress", "This call has not ended yet; its outcome will be in the tool history.")
     code = call.error_code or ""
     tool = registry().get(call.tool_name) if code == "validation_error" else None
     schema = tool.parameters if tool is not None else None
-    return told.failure(code, call.error_message or "", call.error_field, schema, limit)
+    return results.failure(code, call.error_message or "", call.error_field, schema, limit)
 
 
-def of_turn(text: str, calls: list[RunCall], limit: int, opaque: tuple[Opaque, ...] = ()) -> list[PromptMessage]:
-    """A turn as the model is shown it later: its answer, then the results of its calls."""
+def of_turn(
+    text: str,
+    calls: list[RunCall],
+    limit: int,
+    opaque: tuple[Opaque, ...] = (),
+    through: Collection[int] = (),
+) -> list[PromptMessage]:
+    """A turn as the model is shown it later: its answer, then the results of its calls.
+
+    Those `through` tools_call, by their places, are shown as the model made them.
+    """
     if not calls:
         return [AssistantMessage(text, opaque=opaque)] if text or opaque else []
-    suggested = tuple(
-        SuggestedCall(
-            call_id(call.id),
-            call.tool_name,
-            _arguments(call),
-        )
-        for call in calls
-    )
-    results = [ToolMessage(call_id(call.id), call.tool_name, result(call, limit)) for call in calls]
-    return [AssistantMessage(text, suggested, opaque), *results]
+    suggested: list[SuggestedCall] = []
+    messages: list[ToolMessage] = []
+    for call in calls:
+        name, arguments = call.tool_name, _arguments(call)
+        if call.position in through:
+            name, arguments = naming.wrapped(name, arguments)
+        suggested.append(SuggestedCall(call_id(call.id), name, arguments))
+        messages.append(ToolMessage(call_id(call.id), name, result(call, limit)))
+    return [AssistantMessage(text, tuple(suggested), opaque), *messages]
 
 
 def _arguments(call: RunCall) -> str:
@@ -88,7 +100,7 @@ def _erased(call: RunCall) -> bool:
 
 def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
     """A run's answered turns."""
-    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque) for turn in turns))
+    return list(chain.from_iterable(of_turn(turn.text, turn.calls, limit, turn.opaque, turn.through) for turn in turns))
 
 
 def led_up_to(shown: list[PromptMessage], view: RunView) -> list[dict[str, Any]]:
@@ -104,8 +116,15 @@ def led_up_to(shown: list[PromptMessage], view: RunView) -> list[dict[str, Any]]
     ]
 
 
-def of_past(runs: list[PastRun], turns: list[PastTurn], calls: list[RunCall], limit: int) -> list[PromptMessage]:
-    """Earlier runs (newest first) as messages in order; the oldest are dropped whole when all are too long."""
+def of_past(
+    runs: list[PastRun],
+    turns: list[PastTurn],
+    calls: list[RunCall],
+    limit: int,
+    attached: Mapping[uuid.UUID, tuple[Part, ...]] = _NOTHING,
+) -> list[PromptMessage]:
+    """Earlier runs (newest first) as messages in order, with what was attached to them; the oldest are dropped whole
+    when all are too long."""
     turns_of: dict[uuid.UUID, list[PastTurn]] = defaultdict(list)
     calls_of: dict[tuple[uuid.UUID, int], list[RunCall]] = defaultdict(list)
     for turn in turns:
@@ -115,7 +134,9 @@ def of_past(runs: list[PastRun], turns: list[PastTurn], calls: list[RunCall], li
     shown: list[list[PromptMessage]] = []
     room = MOST_CHARACTERS
     for run in runs:
-        messages: list[PromptMessage] = [UserMessage(run.content)]
+        messages: list[PromptMessage] = [
+            attachments.said(run.content, attached.get(run.id, ()), by_person=run.by_person)
+        ]
         for turn in turns_of[run.id]:
             messages += of_turn(turn.text, calls_of[run.id, turn.number], limit)
         room -= sum(map(size, messages))

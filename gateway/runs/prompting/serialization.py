@@ -10,8 +10,8 @@ from gateway.runs.prompting.client_request import ClientRequest
 
 _KINDS = (
     *(ClientRequest, words.SystemMessage, words.UserMessage, words.AssistantMessage, words.ToolMessage),
-    *(words.SuggestedCall, words.Text, words.Image, words.Opaque, words.ClientTool, words.ToolChoice),
-    *(words.ResponseFormat, words.Options),
+    *(words.SuggestedCall, words.Text, words.Image, words.Document, words.Opaque, words.ClientTool),
+    *(words.ToolChoice, words.ResponseFormat, words.Options),
 )
 _BY_NAME: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 # What marks an object as one of ours; JSON of the client's own is wrapped, and so never taken for one.

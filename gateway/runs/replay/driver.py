@@ -127,10 +127,10 @@ def _compare(found: Replayed, state: ReplayState) -> None:
     if state.said is not None:
         found.differ("run", "answer", found.recording.answer, state.said)
     limit = state.run.profile["max_result_bytes"]
-    told = {prompts.call_id(call.id): call for call in found.recording.calls}
+    calls = {prompts.call_id(call.id): call for call in found.recording.calls}
     for number, prompt in enumerate(found.prompts, 1):
         for message in prompt.messages:
-            if isinstance(message, ToolMessage) and (call := told.get(message.call_id)) is not None:
+            if isinstance(message, ToolMessage) and (call := calls.get(message.call_id)) is not None:
                 expected = prompts.result(call, limit)
                 found.differ(name_of(call), f"what the model was told in turn {number}", expected, message.content)
     for call in found.recording.calls:
@@ -177,6 +177,8 @@ async def _check_entries(found: Replayed) -> None:
                 found.erased += 1
                 continue
             record = None
+            if entry["kind"] == "answered":
+                record = found.recording.answers.get(entry["record_id"])
             if entry["kind"] == "decided":
                 # Older entries do not name their decision; they came in the same order.
                 record = decisions.get(entry["record_id"]) if entry["record_id"] else next(decided, None)

@@ -66,7 +66,7 @@ def _lines(run_id: uuid.UUID, recording: Recording) -> Iterator[bytes]:
 def ensure_over(run: Run) -> None:
     """Raise RunNotOver while the run goes on: what it came to is not known yet."""
     if run.status not in FINAL:
-        raise RunNotOver(run.id, run.status)
+        raise RunNotOver(run.id, "in_progress" if run.status == "waiting" else run.status)
 
 
 async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:

@@ -13,7 +13,9 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from approvals.events import ApprovalEvents
+from gateway.budgets.prices import Price
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Provider
+from gateway.providers.routing.resolution import ResolvedModel
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.recording import answer_of
 from gateway.runs.replay.state import ReplayState
@@ -47,12 +49,27 @@ class ReplayPorts:
         """Nothing: the recorded answers need no prompt."""
         return ""
 
-    def provider(self, model: str) -> tuple[Provider, str]:
-        """Who gives the recorded answers."""
-        state = self._state
-        if state.run.error_code == "unknown_model" and len(state.prompts) == len(state.recording.turns):
+    async def route(self, execution: RunExecution) -> Sequence[ResolvedModel]:
+        """Who gives the recorded answers, whichever model it was."""
+        state, name = self._state, execution.view.run.model
+        before_it_was_asked = ("unknown_model", "model_not_allowed", "killed")
+        if state.run.error_code in before_it_was_asked and len(state.prompts) == len(state.recording.turns):
             raise state.end()
-        return _RecordedProvider(self._state), model.partition("/")[2]
+        provider = _RecordedProvider(state)
+        return [ResolvedModel(name, "", name.partition("/")[2], "demo", False, None, lambda: provider)]
+
+    async def still_ours(self, execution: RunExecution) -> bool:
+        """Nobody else has it."""
+        return True
+
+    def refuse_killed(self, execution: RunExecution) -> None:
+        """What is stopped today stops no replay; where the run was, `provider` ends it."""
+
+    def within_budgets(
+        self, execution: RunExecution, provider: Provider, turn: int, model: str, price: Price | None
+    ) -> Provider:
+        """The provider: a replay spends nothing."""
+        return provider
 
     def gates(self) -> Iterable[Gate]:
         """Gates that answer each call as it is recorded."""

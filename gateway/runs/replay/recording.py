@@ -1,4 +1,4 @@
-"""A run as its rows record it, read in one moment within its user's walls, and the model's answers made of it again."""
+"""A run as its rows record it, read in one moment within its user's scope, and the model's answers made of it again."""
 
 import json
 import uuid
@@ -15,6 +15,7 @@ from gateway.runs.rows import Run, RunCall, Turn
 from tenants.scope import transactions
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
+from tools.invocation import naming
 
 Row = dict[str, Any]
 
@@ -22,6 +23,7 @@ _WHOSE = """
     SELECT tenant_id, user_id FROM runs WHERE id = %s
     UNION ALL (SELECT tenant_id, user_id FROM tool_calls WHERE run_id = %s LIMIT 1) LIMIT 1"""
 _DECISIONS = "SELECT * FROM approval_decisions WHERE call_id = ANY(%s) ORDER BY id"
+_ANSWERS = "SELECT * FROM questions WHERE call_id = ANY(%s)"
 _ENTRIES = "SELECT * FROM ledger_entries WHERE tenant_id = %s AND call_id = ANY(%s) ORDER BY seq"
 _ANSWER = "SELECT content FROM messages WHERE id = %s"
 
@@ -43,6 +45,7 @@ class Recording:
     calls: list[RunCall]
     requests: dict[uuid.UUID, ApprovalRequest]
     decisions: list[Row]
+    answers: dict[uuid.UUID, Row]
     entries: list[Row]
     turns: list[Turn] = field(default_factory=list)
     shown: list[PromptMessage] = field(default_factory=list)
@@ -80,6 +83,7 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
             calls,
             {each.id: each for each in await approvals.of_run(connection, run_id)},
             await _all(connection, _DECISIONS, ids),
+            {row["id"]: row for row in await _all(connection, _ANSWERS, ids)},
             await _all(connection, _ENTRIES, scope.tenant_id, ids),
         )
         if run is not None:
@@ -99,7 +103,11 @@ async def _all(connection: Connection, query: LiteralString, *values: Any) -> li
 def answer_of(turn: Turn, calls: list[RunCall]) -> Answer:
     """What the model answered in a turn, out of its row and its calls'."""
     details = turn.details
-    suggested = [SuggestedCall(call.id.hex, call.tool_name, arguments_of(call)) for call in calls]
+    through = frozenset(details.get("through", ()))
+    suggested: list[SuggestedCall] = []
+    for call in calls:
+        made = call.tool_name, arguments_of(call)
+        suggested.append(SuggestedCall(call.id.hex, *(naming.wrapped(*made) if call.position in through else made)))
     suggested += [SuggestedCall(*each) for each in details.get("client_calls", ())]
     for at, call_id, name, arguments in details.get("left_out", ()):
         suggested.insert(at, SuggestedCall(call_id, name, arguments))

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from approvals.rows import ApprovalRequest
+from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
+from gateway.providers.routing.errors import ModelNotAllowed
 from gateway.runs.execution import RunLost
 from gateway.runs.replay.recording import Recording
 from gateway.runs.rows import Run, RunCall, Turn
@@ -70,6 +72,12 @@ class ReplayState:
             return Unsupported(message)
         if code == "unknown_model":
             return UnknownModel(message)
+        if code in ("model_not_allowed", "killed"):
+            refused = ModelNotAllowed("")
+            refused.code, refused.detail, refused.status = code, message, run.error_status or refused.status
+            return refused
+        if code in (BudgetExhausted.code, ModelUnpriced.code):
+            return BudgetRefusal.again(code, message, run.error_status or BudgetRefusal.status)
         if code == "provider_error":
             failure = (ProviderRateLimited if run.error_status == 429 else ProviderError)(message)
             failure.retryable = False

@@ -13,7 +13,7 @@ from gateway.runs.replay.state import ReplayState
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
 from gateway.runs.view import TurnView
 from tenants.scope import rows
-from tools.gates.interface import Rights
+from tools.gates.interface import Rights, Taint
 from tools.gates.policy import Policy
 
 # What a call's row holds before it has ended.
@@ -49,6 +49,7 @@ class ReplayUnitOfWork:
         evaluated: list[NewCall],
         queued: frozenset[uuid.UUID],
         rights: Rights,
+        seen: Taint | None = None,
     ) -> tuple[Run | None, Sequence[ToolCall]]:
         """Compare the turn and its calls with their rows."""
         return self._counted(values), await self.propose(place, evaluated, queued, rights)
@@ -67,6 +68,10 @@ class ReplayUnitOfWork:
             input_tokens=run.input_tokens + values.input_tokens,
             output_tokens=run.output_tokens + values.output_tokens,
         )
+
+    async def taint(self) -> Taint:
+        """Nothing: the gates answer as it is recorded."""
+        return Taint()
 
     async def commit_last_turn(self, turn: TurnView, values: TurnValues, end: RunEnd) -> Run | None:
         """Compare the turn with its row."""
@@ -142,6 +147,10 @@ class ReplayUnitOfWork:
             return True
         self._state.calls[call.id] = recorded
         return False
+
+    async def go_on(self, call: RunCall, known: Rights) -> bool:
+        """Never: in a replay, what a call asked is part of how it ran."""
+        raise self._state.end()
 
     async def note(self, request_ids: list[uuid.UUID]) -> None:
         """The loop has seen them."""

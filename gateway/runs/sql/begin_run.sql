@@ -1,18 +1,28 @@
 -- Begin a run: the user's message and the run, in progress under fence 1 with a lease, in a new conversation or one of
 -- the member's own. Takes tenant and member; the version of the rights that the agent's profile was read with; whether
 -- the conversation is new; the columns of the run, the lease in seconds, the user's message, the title of a new
--- conversation, and what the client of a compatible API asked (NULL otherwise).
--- Returns `begun`; or `rights_changed` or `no_conversation`, and then writes nothing. Raises unique_violation on a
+-- conversation, and what the client of a compatible API asked (NULL otherwise); the key that the request came with
+-- (NULL with a session), and whether the model has a price.
+-- Returns `begun`, or `begun_budgeted` when the tenant has budgets; or `rights_changed`, `no_conversation`, or which
+-- budget refuses it (the JSON of `spent_budget`), and then writes nothing. Raises unique_violation on a
 -- second open run of a conversation (runs_one_open) and on a used idempotency key (idempotency_keys_once).
 -- Called by web and workers (app). Locks the conversation's row until the transaction ends.
 CREATE OR REPLACE FUNCTION begin_run(
     tenant uuid, member uuid, version uuid, new_conversation boolean, id uuid, conversation_id uuid, message_id uuid,
     user_message_id uuid, agent_id uuid, profile jsonb, model text, surface text, lease int4, idempotency_key text,
-    request_hash bytea, content text, title text, request text
+    request_hash bytea, content text, title text, request text, key_id uuid, priced boolean
 ) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    budgeted boolean;
+    refusal jsonb;
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
     IF rights_version(tenant) IS DISTINCT FROM version THEN RETURN 'rights_changed'; END IF;
+    budgeted := EXISTS (SELECT FROM budgets b WHERE b.tenant_id = tenant);
+    IF budgeted THEN
+        refusal := spent_budget(tenant, member, agent_id, key_id, priced);
+        IF refusal IS NOT NULL THEN RETURN refusal::text; END IF;
+    END IF;
     IF new_conversation THEN
         INSERT INTO conversations (id, tenant_id, user_id, title) VALUES (conversation_id, tenant, member, title);
     ELSE
@@ -20,9 +30,10 @@ BEGIN
         IF NOT FOUND THEN RETURN 'no_conversation'; END IF;
     END IF;
     INSERT INTO runs (id, tenant_id, user_id, conversation_id, message_id, agent_id, profile, model, surface, status,
-        lease_until, resumed_at, idempotency_key, request_hash)
+        lease_until, resumed_at, idempotency_key, request_hash, key_id, budgeted)
     VALUES (id, tenant, member, conversation_id, message_id, agent_id, profile, model, surface, 'in_progress',
-        now() + make_interval(secs => lease), now(), idempotency_key, request_hash);
+        now() + make_interval(secs => lease), now(), idempotency_key, request_hash, key_id,
+        budgeted);
     IF idempotency_key IS NOT NULL THEN
         PERFORM bind_run(tenant, member, idempotency_key, request_hash, id);
     END IF;
@@ -31,7 +42,7 @@ BEGIN
     IF request IS NOT NULL THEN
         INSERT INTO run_requests (run_id, tenant_id, user_id, request) VALUES (id, tenant, member, request);
     END IF;
-    RETURN 'begun';
+    RETURN CASE WHEN budgeted THEN 'begun_budgeted' ELSE 'begun' END;
 END $$;
 REVOKE EXECUTE ON FUNCTION begin_run FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION begin_run TO toolgate_app;

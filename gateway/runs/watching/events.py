@@ -7,18 +7,20 @@ can be taken up again in any process, after any restart, and a slow reader gets 
 """
 
 import re
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from gateway.runs.rows import RunCall
-from gateway.runs.view import RunView, TurnView, body, call_body, pending, required_action
+from gateway.runs.view import RunView, TurnView, asking, body, call_body, pending, questions_of, required_action
+from tools.invocation.live.progress import Progress
 
 END = "end"
-_POSITION = re.compile(r"(\d{1,6})\.(\d{1,9})\.(\d{1,9})\.([0-4]{0,100000})(?:\.(\d{1,6}))?\Z")
-_PROPOSED, _AWAITING, _RUNNING, _SETTLED = 1, 2, 3, 4
+_POSITION = re.compile(r"(\d{1,6})\.(\d{1,9})\.(\d{1,9})\.([0-5]{0,100000})(?:\.(\d{1,6}))?\Z")
+_PROPOSED, _AWAITING, _RUNNING, _SETTLED, _ASKING = 1, 2, 3, 4, 5
 _NOT_YET: dict[str, Any] = {
     "output": None, "display": "", "error": None, "execution_time_ms": None
 }  # fmt: skip
@@ -61,6 +63,12 @@ class Event:
             self.name.encode(),
             orjson.dumps(self.data),
         )
+
+
+def progress(run_id: uuid.UUID, at: Position, said: Progress) -> Event:
+    """How far a call is; its reader is where they were, and is not told again."""
+    data = {"run_id": str(run_id), "id": str(said.call_id), "progress": said.progress}
+    return Event(at, "tool_call.progress", data | {"total": said.total, "message": said.message})
 
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -121,22 +129,28 @@ def _of_turn(view: RunView, turn: TurnView, at: Position) -> Iterator[Event]:
             at = event.position
             yield event
         at = replace(at, suspensions=turn.suspensions)
-        yield _requires_action(view, turn, at, [call for call in turn.calls if call.approval_id])
+        yield _requires_action(view, turn, at, [call for call in turn.calls if call.approval_id], [])
     for event in _of_calls(run_id, turn, at):
         at = event.position
         yield event
     if at.suspensions < turn.suspensions:
         at = replace(at, suspensions=turn.suspensions)
-        yield _requires_action(view, turn, at, pending(turn))
+        yield _requires_action(view, turn, at, pending(turn), asking(turn), view.below)
 
 
-def _requires_action(view: RunView, turn: TurnView, at: Position, calls: list[RunCall]) -> Event:
+def _requires_action(
+    view: RunView,
+    turn: TurnView,
+    at: Position,
+    calls: list[RunCall],
+    asked: list[RunCall],
+    below: Sequence[dict[str, Any]] = (),
+) -> Event:
     whole = body(view)
     so_far = [call for call in whole["tool_calls"] if call["turn"] <= turn.number]
     then = {"status": "requires_action", "content": turn.text, "error": None, "incomplete_reason": None}
-    return Event(
-        at, "run.requires_action", whole | then | {"tool_calls": so_far, "required_action": required_action(calls)}
-    )
+    action = required_action(calls, asked, below)
+    return Event(at, "run.requires_action", whole | then | {"tool_calls": so_far, "required_action": action})
 
 
 def _of_calls(run_id: str, turn: TurnView, at: Position, *, before_decisions: bool = False) -> Iterator[Event]:
@@ -155,7 +169,12 @@ def _steps_of(call: RunCall, seen: int) -> Iterator[tuple[int, str, dict[str, An
     if seen < _AWAITING and call.approval_id:
         yield _AWAITING, "tool_call.awaiting_approval", {**call_body(call), **_NOT_YET, "status": "awaiting_approval"}
     settled = status in ("success", "error")
-    if seen < _RUNNING and (status == "running" or (settled and call.started_at is not None)):
+    asks = bool(call.pending_questions)
+    # Also once it goes on after an answer.
+    runs = status == "running" and not (asks and seen == _ASKING)
+    if seen not in (_RUNNING, _SETTLED) and (runs or (seen != _ASKING and settled and call.started_at is not None)):
         yield _RUNNING, "tool_call.running", {**call_body(call), **_NOT_YET, "status": "running"}
-    if seen < _SETTLED and settled:
+    if asks and seen != _ASKING:
+        yield _ASKING, "tool_call.input_required", {**call_body(call), "questions": questions_of([call])}
+    if seen != _SETTLED and settled:
         yield _SETTLED, "tool_call.settled", call_body(call)

@@ -19,7 +19,7 @@ from redis.exceptions import RedisError
 
 from gateway.models import Run
 from gateway.runs.view import RunView, TurnView, show
-from tools.invocation import wakeups
+from tools.invocation.live import wakeups
 from tools.network import redis
 
 log = logging.getLogger(__name__)

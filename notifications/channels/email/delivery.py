@@ -19,6 +19,8 @@ async def deliver(message: Message) -> None:
         to=[message.destination],
         headers={"Message-ID": mail.message_id(message.id), "Auto-Submitted": "auto-generated"},
     )
+    for file in message.files:
+        email.attach(file.name, file.body, file.media_type)
     try:
         await mail.send(email, SECONDS)
     except ToolValidationError as refused:

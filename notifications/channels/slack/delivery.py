@@ -17,9 +17,13 @@ _CODE = re.compile(r"[a-z_]{1,40}")
 
 async def deliver(message: Message) -> None:
     """Post the message. Raises Undelivered, and TargetGone when Slack says that the webhook is no more."""
+    body = {"text": text(message.words, message.payload["url"])}
+    if thread := message.payload.get("thread"):
+        # A reply, to the message that Slack gave this time stamp.
+        body["thread_ts"] = thread
     try:
         answer = await egress.request(
-            "POST", message.secret, data=orjson.dumps({"text": text(message.words, message.payload["url"])}),
+            "POST", message.secret, data=orjson.dumps(body),
             headers={"Content-Type": "application/json"},
             connect_seconds=CONNECT_SECONDS, seconds=SECONDS, most=100,
         )  # fmt: skip

@@ -1,5 +1,5 @@
 """OpenAPI 3.0 and 3.1 documents as offers: `document` finds the chosen operations, `operation` makes each a tool."""
 
-from services.offers.openapi.document import read
+from services.offers.openapi.document import Choice, choices, read
 
-__all__ = ["read"]
+__all__ = ["Choice", "choices", "read"]

@@ -1,7 +1,9 @@
 """An OpenAPI document: the operations that an owner chose, each as a tool."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from services.errors import InvalidService
@@ -42,6 +44,26 @@ def read(slug: str, document: Any, chosen: list[str]) -> Offer:
     described = info.get("title") if isinstance(info, dict) else None
     words = described if isinstance(described, str) else None
     return Offer(definition.check_words(words, f"{AT}.info.title", definition.MAX_DESCRIPTION), tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An operation that can be chosen: `name` is what chooses it, `title` its method and path."""
+
+    name: str
+    title: str
+    summary: str
+
+
+def choices(document: Any) -> list[Choice]:
+    """The operations of a document, in its order; raises InvalidService for what is no document."""
+    if not isinstance(document, dict) or not _VERSION.fullmatch(str(document.get("openapi", ""))):
+        raise InvalidService(f"{AT} must be an OpenAPI document of version 3.0 or 3.1.", AT)
+    found = list(_operations(document))
+    times = Counter(each.id for each in found)
+    return [
+        Choice(each.id if each.id and times[each.id] == 1 else each.title, each.title, each.summary) for each in found
+    ]
 
 
 def _operations(document: dict[str, Any]) -> Iterator[Operation]:

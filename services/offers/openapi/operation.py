@@ -42,6 +42,12 @@ class Operation:
         return f"{self.method} {self.path}"
 
     @property
+    def summary(self) -> str:
+        """What it does, in a line; empty where the document does not say."""
+        found = self.given.get("summary") or self.given.get("description")
+        return " ".join(found.split())[:200] if isinstance(found, str) else ""
+
+    @property
     def at(self) -> str:
         """How errors name it."""
         return f"openapi {self.id or self.title}"[:200]

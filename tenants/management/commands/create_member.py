@@ -4,8 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from tenants.management.accounts import add_password_file, as_operator, password_of
-from tenants.models import Membership, Role, Tenant
+from tenants.management.accounts import add_password_file, as_operator, password_of, tenant_of
+from tenants.members import memberships
+from tenants.members.errors import LastOwner
+from tenants.models import Role
 from tenants.people import accounts
 
 
@@ -31,12 +33,13 @@ class Command(BaseCommand):
         elif options["password_file"]:
             password = password_of(options["password_file"])
         with as_operator():
-            tenant = Tenant.objects.filter(slug=options["tenant"]).first()
-            if tenant is None:
-                raise CommandError(f"there is no tenant {options['tenant']!r}")
+            tenant = tenant_of(options["tenant"])
             user = accounts.find(options["username"]) or accounts.new(options["username"])
             if password is not None:
                 accounts.set_password(user, password)
             user.save()
-            Membership.objects.update_or_create(tenant=tenant, user=user, defaults={"role": options["role"]})
+            try:
+                memberships.put(tenant.pk, user, options["role"])
+            except LastOwner as refused:
+                raise CommandError(refused.detail) from None
             self.stdout.write(str(user.id))

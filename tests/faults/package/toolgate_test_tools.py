@@ -7,6 +7,7 @@ from typing import Any
 
 from tools.errors import ToolExecutionError, ToolTimeout
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
+from tools.questions import InputRequired, Question
 
 _URL = {
     "type": "object",
@@ -23,6 +24,7 @@ class SlowEffect(Tool):
     description = "Change something far away."
     parameters = _URL
     tier = Tier.SYSTEM
+    labels = frozenset()
     handles = frozenset({"http"})
     rate = "100000/m"
 
@@ -42,6 +44,18 @@ class SlowLookup(SlowEffect):
     tier = Tier.READ_ONLY
     idempotent = True
     parallel_safe = True
+
+
+class AskingEffect(SlowEffect):
+    """Asks its user first."""
+
+    name = "asking_effect"
+
+    async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        if not ctx.answers:
+            schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+            raise InputRequired((Question("ok", "Really?", schema),), {"asked": 1})
+        return await super().execute(params, ctx)
 
 
 class GuardedEffect(SlowEffect):
@@ -69,6 +83,7 @@ class SlowNote(Tool):
         "additionalProperties": False,
     }
     tier = Tier.WORKSPACE
+    labels = frozenset()
     handles = frozenset({"notes"})
     transactional = True
     rate = "100000/m"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.compat.chat_completions.api import SURFACE
 from gateway.compat.interface import Reply, TurnReply
+from gateway.providers import managed
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
@@ -159,7 +160,7 @@ def test_a_prompt_reads_the_same_after_the_wire(
     if not tools:
         options = Options(family=FAMILY, extra=options.extra)
     prompt = Prompt("gpt", messages, client_tools=tools, options=options)
-    sent = requests.body(prompt, requests.names(prompt), limit="max_tokens", streaming=streaming)
+    sent = requests.body(prompt, managed.names(prompt), limit="max_tokens", streaming=streaming)
     assert SURFACE.parse(orjson.loads(orjson.dumps(sent))) == ClientRequest(
         "gpt", messages, tools, options, stream=streaming, include_usage=streaming
     )

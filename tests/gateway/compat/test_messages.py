@@ -4,6 +4,7 @@ from gateway.compat.messages.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
+    Document,
     Image,
     Opaque,
     Options,
@@ -85,7 +86,7 @@ def test_a_users_blocks_keep_their_order_and_other_fields() -> None:
                 {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}},
                 {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}, **CACHE},
                 file,
-                DOCUMENT,
+                {**DOCUMENT, "title": "a.pdf", **CACHE},
                 {"type": "from_the_future", "text": "?"},
             ]
         )
@@ -95,7 +96,7 @@ def test_a_users_blocks_keep_their_order_and_other_fields() -> None:
         Image("image/png", "iVBORw=="),
         Image(url="https://example.com/a.png", family="anthropic", extra=CACHE),
         own(file),
-        own(DOCUMENT),
+        Document("application/pdf", "JVBERi0=", "a.pdf", "anthropic", CACHE),
         own({"type": "from_the_future", "text": "?"}),
     )
     assert request.messages == (UserMessage("What is this?", parts),)

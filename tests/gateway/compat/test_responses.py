@@ -6,6 +6,7 @@ from gateway.compat.responses.api import SURFACE
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
+    Document,
     Image,
     Opaque,
     Options,
@@ -59,7 +60,7 @@ def calls(*ids: str) -> tuple[SuggestedCall, ...]:
     return tuple(SuggestedCall(each, "get_weather", "{}", "openai") for each in ids)
 
 
-def told(call_id: str) -> ToolMessage:
+def tool_result(call_id: str) -> ToolMessage:
     return ToolMessage(call_id, "get_weather", "rain", **OURS)
 
 
@@ -85,7 +86,6 @@ def test_messages_of_every_role_keep_their_place_and_parts() -> None:
         },
         {"role": "assistant", "content": "A cat."},
     )
-    file = {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERg=="}
     assert request.messages == (
         SystemMessage("Be kind.", **OURS),
         SystemMessage("Be brief.", "developer", (Text("Be brief.", **OURS),), **OURS),
@@ -95,7 +95,7 @@ def test_messages_of_every_role_keep_their_place_and_parts() -> None:
                 Text("What is this?", "openai", {"prompt_cache_breakpoint": {"mode": "explicit"}}),
                 Image("image/png", "iVBORw==", family="openai", extra={"detail": "high"}),
                 Image(url="https://example.com/a.png", family="openai"),
-                Opaque("openai", {"type": "file", "file": file}),
+                Document("application/pdf", "JVBERg==", "a.pdf", "openai"),
                 Opaque("openai", {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}),
             ),
             "openai",
@@ -123,8 +123,8 @@ def test_the_items_of_one_answer_are_one_message_without_its_managed_calls() -> 
     assert request.messages == (
         UserMessage("hi", **OURS),
         AssistantMessage("Looking.\n\nNow you.", calls("a", "b"), (thought,), **OURS),
-        told("a"),
-        told("b"),
+        tool_result("a"),
+        tool_result("b"),
         AssistantMessage("Rain.", **OURS),
     )
 
@@ -136,11 +136,12 @@ def test_sealed_thoughts_are_left_out() -> None:
 
 def test_results_between_the_calls_of_one_answer_do_not_split_it() -> None:
     request = parsed(HI, call("a", RUN), result("a"), call("b", RUN), result("b"))
-    assert request.messages[1:] == (AssistantMessage("", calls("a", "b"), **OURS), told("a"), told("b"))
+    assert request.messages[1:] == (AssistantMessage("", calls("a", "b"), **OURS), tool_result("a"), tool_result("b"))
     # Nobody can tell whose calls these are; more often they are of two answers.
     request = parsed(HI, call("a"), result("a"), call("b"), result("b"))
     assert request.messages[1:] == (
-        AssistantMessage("", calls("a"), **OURS), told("a"), AssistantMessage("", calls("b"), **OURS), told("b"),
+        AssistantMessage("", calls("a"), **OURS), tool_result("a"),
+        AssistantMessage("", calls("b"), **OURS), tool_result("b"),
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 import json
 import random
+from functools import cache
 from typing import Any
 
 from openai.lib.streaming.responses._responses import ResponseStreamState
@@ -148,15 +149,22 @@ def writer(echo: Any = None) -> Any:
     return SURFACE.writer(id=RUN, created=7, model="openai/gpt", request=request)
 
 
+@cache
+def event_type() -> TypeAdapter[Any]:
+    """The events of a stream as the SDK's types have them, made once: it takes most of a tenth of a second."""
+    from openai.types.responses import ResponseStreamEvent
+
+    return TypeAdapter(ResponseStreamEvent)
+
+
 def collected(stream: list[dict[str, Any]]) -> Any:
     """What the SDK makes of it, strictly: every event as its types have it."""
     from openai._types import omit
-    from openai.types.responses import ResponseStreamEvent
 
     state: Any = ResponseStreamState(input_tools=omit, text_format=omit)
     for event in stream:
         loose = {**event, "response": {**event["response"], "tools": []}} if "response" in event else event
-        state.handle_event(TypeAdapter[Any](ResponseStreamEvent).validate_python(loose))
+        state.handle_event(event_type().validate_python(loose))
     return state._completed_response
 
 

@@ -114,5 +114,5 @@ def test_an_answer_in_pieces_is_the_whole_answer(parts: Parts, cuts: list[int]) 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.dictionaries(st.text(max_size=4), JSON, max_size=3)), min_size=1))
 def test_calls_of_any_model_are_told_under_names_that_lead_back(made: list[tuple[str, dict[str, Any]]]) -> None:
     calls = tuple(SuggestedCall(f"c{at}", name, orjson.dumps(args).decode()) for at, (name, args) in enumerate(made))
-    told = [part["functionCall"] for part in replayed(Answer("", calls))]
-    assert [(names.real(call["name"]), call["args"]) for call in told] == made
+    shown = [part["functionCall"] for part in replayed(Answer("", calls))]
+    assert [(names.real(call["name"]), call["args"]) for call in shown] == made

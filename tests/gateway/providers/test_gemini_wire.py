@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.providers import managed
 from gateway.providers.gemini import requests
 from gateway.providers.interface import (
     AssistantMessage,
@@ -31,7 +32,7 @@ LOOK = ClientTool("3d look", "Looks.", SCHEMA)
 
 def body(*messages: PromptMessage, **more: Any) -> dict[str, Any]:
     prompt = Prompt("m", messages or (UserMessage("hi"),), **more)
-    return requests.body(prompt, requests.names(prompt))
+    return requests.body(prompt, managed.names(prompt))
 
 
 def contents(*messages: PromptMessage, **more: Any) -> Any:
@@ -127,8 +128,8 @@ def test_signatures_go_back_to_where_they_were() -> None:
         signature(2, "s4"),
         signature(9, "of a call that was taken away"),
     )
-    [told] = contents(AssistantMessage("A cup of tea.", calls, kept))
-    assert told["parts"] == [
+    [found] = contents(AssistantMessage("A cup of tea.", calls, kept))
+    assert found["parts"] == [
         {"text": "A cup "},
         {"text": "of", "thoughtSignature": "s1"},
         {"text": " tea."},
@@ -148,8 +149,8 @@ def test_parts_that_only_gemini_knows_go_back_as_they_were_and_anothers_thoughts
         Opaque("gemini", picture),
         Opaque("gemini", {"text": "of text that was changed", "thoughtSignature": "s"}),
     )
-    [told] = contents(AssistantMessage("A cup of tea.", (), kept))
-    assert told["parts"] == [thought, picture, {"text": "A cup of tea."}]
+    [found] = contents(AssistantMessage("A cup of tea.", (), kept))
+    assert found["parts"] == [thought, picture, {"text": "A cup of tea."}]
 
 
 def test_images_are_sent_with_their_data_or_their_address() -> None:
@@ -159,8 +160,8 @@ def test_images_are_sent_with_their_data_or_their_address() -> None:
         Image(url="https://example.com/a.jpg?size=1"),
         Image(url="https://example.com/a"),
     )
-    [told] = contents(UserMessage("look", parts))
-    assert told["parts"] == [
+    [found] = contents(UserMessage("look", parts))
+    assert found["parts"] == [
         {"text": "look"},
         {"inlineData": {"mimeType": "image/png", "data": "aGk="}},
         {"fileData": {"fileUri": "https://example.com/a.jpg?size=1", "mimeType": "image/jpeg"}},

@@ -72,9 +72,9 @@ async def test_a_tool_call_and_its_result_make_a_second_turn(
     assert (second.text, second.calls, second.finish_reason) == ("Tea is a drink.", (), "stop")
     sent = llmock.last_request.body
     assert "'name': 'web__search'" in str(sent["tools"])
-    told = sent["contents" if provider.name == "gemini" else "messages"]
-    assert "web.search" not in str(told)
-    assert call.id in str(told)
+    shown = sent["contents" if provider.name == "gemini" else "messages"]
+    assert "web.search" not in str(shown)
+    assert call.id in str(shown)
 
 
 async def test_broken_arguments_come_through_as_they_are(llmock: LLMock) -> None:

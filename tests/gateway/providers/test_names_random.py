@@ -34,23 +34,23 @@ def test_ten_thousand_random_names_are_accepted_told_apart_and_found_again() -> 
         names.add("".join(chance.choices(chance.choice(ALPHABETS), k=length)))
     tools = sorted(names)
     aliases = Names(tools)
-    told = [aliases.alias(name) for name in tools]
+    shown = [aliases.alias(name) for name in tools]
     for rule in RULES.values():
-        assert [alias for alias in told if not rule.fullmatch(alias)] == []
-    assert len(set(told)) == len(tools)
-    assert [aliases.real(alias) for alias in told] == tools
+        assert [alias for alias in shown if not rule.fullmatch(alias)] == []
+    assert len(set(shown)) == len(tools)
+    assert [aliases.real(alias) for alias in shown] == tools
     chance.shuffle(tools)
     again = Names(tools)
-    assert [again.alias(name) for name in sorted(tools)] == told
+    assert [again.alias(name) for name in sorted(tools)] == shown
 
 
 @given(st.lists(AWKWARD, unique=True, max_size=12))
 def test_few_awkward_names_are_accepted_told_apart_and_found_again(tools: list[str]) -> None:
     names = Names(tools)
-    told = [names.alias(name) for name in tools]
-    assert all(rule.fullmatch(alias) for alias in told for rule in RULES.values())
-    assert len(set(told)) == len(tools)
-    assert [names.real(alias) for alias in told] == tools
+    shown = [names.alias(name) for name in tools]
+    assert all(rule.fullmatch(alias) for alias in shown for rule in RULES.values())
+    assert len(set(shown)) == len(tools)
+    assert [names.real(alias) for alias in shown] == tools
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from gateway.providers import managed
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -31,7 +32,7 @@ OWN = {"family": "openai"}
 
 def body(*messages: PromptMessage, limit: str = "max_tokens", streaming: bool = False, **more: Any) -> dict[str, Any]:
     prompt = Prompt("gpt", messages or (UserMessage("hi"),), **more)
-    return requests.body(prompt, requests.names(prompt), limit=limit, streaming=streaming)
+    return requests.body(prompt, managed.names(prompt), limit=limit, streaming=streaming)
 
 
 def test_the_least_prompt_asks_for_nothing_else() -> None:

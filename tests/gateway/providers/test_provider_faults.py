@@ -12,6 +12,7 @@ from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import (
     ProviderError,
     ProviderGarbled,
+    ProviderMisconfigured,
     ProviderRateLimited,
     ProviderRefused,
     ProviderUnavailable,
@@ -78,10 +79,10 @@ async def failure(provider: Provider, on_text: OnText | None = None) -> Provider
     error = caught.value
     assert error.__cause__ is None
     assert error.__context__ is None
-    told = str(error) + repr(error) + "".join(traceback.format_exception(error)) + repr(provider)
-    assert KEY not in told
-    assert "127.0.0.1" not in told
-    assert "Bearer" not in told
+    shown = str(error) + repr(error) + "".join(traceback.format_exception(error)) + repr(provider)
+    assert KEY not in shown
+    assert "127.0.0.1" not in shown
+    assert "Bearer" not in shown
     return error
 
 
@@ -123,7 +124,7 @@ async def test_5xx_is_worth_asking_again_but_not_here(
 async def test_wrong_credentials_are_refused_without_quoting_them(fake: FakeProvider, provider: Provider) -> None:
     fake.json({"error": {"message": f"Incorrect API key provided: {KEY[:12]}***"}}, 401)
     error = await failure(provider)
-    assert type(error) is ProviderRefused
+    assert type(error) is ProviderMisconfigured
     assert str(error) == f"{provider.name} does not accept the configured credentials (HTTP 401)."
 
 

@@ -105,20 +105,20 @@ async def test_a_retry_after_that_does_not_fit_is_raised_at_once(asked: float, l
 
 async def test_text_that_was_said_before_a_failure_is_voided_before_the_next_attempt() -> None:
     provider = Scripted(ProviderGarbled("cut"), ProviderGarbled("cut"), Answer("Hi."), says="H")
-    told: list[str] = []
+    shown: list[str] = []
     await retry.ask(
-        provider, question(), told.append, seconds=10, on_restart=lambda: told.append("void"), sleep=Sleeps()
+        provider, question(), shown.append, seconds=10, on_restart=lambda: shown.append("void"), sleep=Sleeps()
     )
-    assert told == ["H", "void", "H", "void", "H"]
+    assert shown == ["H", "void", "H", "void", "H"]
 
 
 async def test_nothing_is_voided_when_nothing_was_said() -> None:
-    told: list[str] = []
+    shown: list[str] = []
     provider = Scripted(ProviderUnavailable("down"), Answer("Hi."))
     await retry.ask(
-        provider, question(), told.append, seconds=10, on_restart=lambda: told.append("void"), sleep=Sleeps()
+        provider, question(), shown.append, seconds=10, on_restart=lambda: shown.append("void"), sleep=Sleeps()
     )
-    assert told == []
+    assert shown == []
     assert provider.streamed == [True, True]
 
 

@@ -14,13 +14,14 @@ from approvals.events import ApprovalEvents
 from approvals.requests import rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import Answer, Family, Prompt, SuggestedCall, UserMessage
+from gateway.providers.routing.resolution import ResolvedModel
 from gateway.runs.execution import RunExecution
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
 from gateway.runs.view import RunView, TurnView
 from tenants.scope import rows
 from tenants.scope.transactions import TenantScope
 from tests.gateway.runs.rows import run_row
-from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Rights, RightsChanged
+from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Rights, RightsChanged, Taint
 from tools.interface import Tier
 
 PROFILE = {"instructions": "", "max_turns": 3, "tool_seconds": 30, "max_result_bytes": 1000, "slug": "default"}
@@ -82,8 +83,18 @@ class PlayedPorts:
     def watch(self, run_id: uuid.UUID) -> Iterator[asyncio.Event]:
         yield self._event
 
-    def provider(self, model: str) -> tuple[Model, str]:
-        return self.model, model
+    async def route(self, execution: RunExecution) -> Sequence[ResolvedModel]:
+        name = execution.view.run.model
+        return [ResolvedModel(name, "played", name, "demo", False, None, lambda: self.model)]
+
+    async def still_ours(self, execution: RunExecution) -> bool:
+        return not self.lost
+
+    def refuse_killed(self, execution: RunExecution) -> None:
+        pass
+
+    def within_budgets(self, execution: RunExecution, provider: Model, *asked: Any) -> Model:
+        return provider
 
     def gates(self) -> Iterable[Gate]:
         return (_Holding(self.held),)
@@ -139,11 +150,15 @@ class PlayedUnitOfWork:
         evaluated: list[NewCall],
         queued: frozenset[uuid.UUID],
         known: Rights,
+        seen: Taint | None = None,
     ) -> tuple[Run | None, list[RunCall]]:
         if await self.rights() != known:
             raise RightsChanged
         run = self._counted(values)
         return run, await self.propose(place, evaluated, queued, known) if run else []
+
+    async def taint(self) -> Taint:
+        return Taint()
 
     def _counted(self, values: TurnValues) -> Run | None:
         self._ports.done.append(("turn", values.text, values.calls))

@@ -9,6 +9,7 @@ import psycopg
 from django.conf import settings
 
 from audit.log import sealing
+from gateway.providers import managed
 from gateway.providers.openai import requests
 from gateway.runs.replay.driver import Replayed, replay
 from tenants.scope import transactions
@@ -99,4 +100,4 @@ def tamper(table: str, statement: str, *values: object) -> None:
 
 def wire(prompt: Any) -> Any:
     """The body that an OpenAI-compatible provider would be sent."""
-    return json.loads(json.dumps(requests.body(prompt, requests.names(prompt), limit="max_tokens", streaming=False)))
+    return json.loads(json.dumps(requests.body(prompt, managed.names(prompt), limit="max_tokens", streaming=False)))

@@ -35,19 +35,19 @@ class Reader:
             self.seen.append(event)
 
     @property
-    def told(self) -> list[tuple[Any, ...]]:
+    def shown(self) -> list[tuple[Any, ...]]:
         """What was read, with deltas joined and void text dropped."""
-        told: list[tuple[Any, ...]] = []
+        shown: list[tuple[Any, ...]] = []
         for event in self.seen:
             if event.name == "message.restarted":
-                told = [each for each in told if each[:2] != ("text", event.data["turn"])]
+                shown = [each for each in shown if each[:2] != ("text", event.data["turn"])]
             elif event.name == "message.delta":
                 key = ("text", event.data["turn"])
-                before = told.pop()[2] if told and told[-1][:2] == key else ""
-                told.append((*key, before + event.data["text"]))
+                before = shown.pop()[2] if shown and shown[-1][:2] == key else ""
+                shown.append((*key, before + event.data["text"]))
             else:
-                told.append((event.name, event.data.get("id"), event.data.get("status")))
-        return told
+                shown.append((event.name, event.data.get("id"), event.data.get("status")))
+        return shown
 
 
 def _change(run: RunView, what: str, number: int) -> None:
@@ -100,7 +100,7 @@ def test_reading_at_any_moments_comes_to_the_same_as_reading_at_once(steps: list
     once.seen = list(events.after(run, START))
 
     # Calls' events may come in another order, and who comes late hears once that a turn waited, however often.
-    assert sorted(set(map(str, often.told))) == sorted(set(map(str, once.told)))
+    assert sorted(set(map(str, often.shown))) == sorted(set(map(str, once.shown)))
     assert len({str(event.position) for event in often.seen}) == len(often.seen)
     assert often.seen[-1].position.ended
     assert often.seen[-1].data == once.seen[-1].data
@@ -151,7 +151,7 @@ def test_a_restarted_turn_is_announced_only_to_who_has_read_of_it() -> None:
         "message.delta",
     ]
     assert [event.name for event in other.seen] == ["run.created", "message.delta"]
-    assert reader.told == other.told
+    assert reader.shown == other.shown
 
 
 def test_a_turn_taken_over_by_another_driver_voids_what_the_first_said() -> None:
@@ -162,7 +162,7 @@ def test_a_turn_taken_over_by_another_driver_voids_what_the_first_said() -> None
     run.run = replace(run.run, status="completed")
     reader.read(run)
     assert [event.name for event in reader.seen][2:] == ["message.restarted", "message.delta", "run.completed"]
-    assert reader.told[1] == ("text", 1, "Goodbye.")
+    assert reader.shown[1] == ("text", 1, "Goodbye.")
 
 
 def test_nothing_comes_after_the_end() -> None:

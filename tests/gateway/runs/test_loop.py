@@ -1,5 +1,6 @@
 """The loop by itself, over ports that are played: how a run comes to its end, whatever the model does."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from gateway.runs import loop
 from gateway.runs.execution import RunLost
 from gateway.runs.rows import RunEnd
 from tests.gateway.runs.ports import Model, PlayedPorts, calling, execution
+from tools.gates.policy import Policy
+from tools.offering import offer
+from tools.offering.offer import Offer
 
 
 def _failing(kind: type[ProviderError], message: str) -> ProviderError:
@@ -33,9 +37,28 @@ async def test_what_calls_came_to_is_told_in_the_next_turn() -> None:
     ports = PlayedPorts(model)
     await loop.drive(execution(ports))
     assert ports.done == [("turn", "Saving.", 1), ("sent", "save_note"), ("turn", "Saved.", 0)]
-    told = model.asked[1].messages[-1]
-    assert isinstance(told, ToolMessage) and told.content == '{"ok":true,"data":{}}'
+    shown = model.asked[1].messages[-1]
+    assert isinstance(shown, ToolMessage) and shown.content == '{"ok":true,"data":{}}'
     assert ports.end == RunEnd("completed", "Saved.")
+
+
+async def test_what_the_model_is_offered_is_worked_out_once_for_the_same_rights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Policy] = []
+
+    def of_agent(policy: Policy, profile: dict[str, Any], *, demanded: frozenset[str]) -> Offer:
+        asked.append(policy)
+        return offer.of_agent(policy, profile, demanded=demanded)
+
+    monkeypatch.setattr("gateway.runs.execution.of_agent", of_agent)
+    model = Model(calling("save_note"), calling("save_note"), Answer("Saved."))
+    run = execution(PlayedPorts(model))
+    await loop.drive(run)
+    assert [len(prompt.tools) for prompt in model.asked] == [len(model.asked[0].tools)] * 3
+    assert len(asked) == 1 and run.known is not None
+    run.known = replace(run.known, policy=replace(run.known.policy, agent_tools=frozenset()))
+    assert run.offered(frozenset()).tools == ()
 
 
 async def test_a_run_ends_incomplete_after_its_last_turn() -> None:

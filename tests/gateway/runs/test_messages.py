@@ -15,51 +15,51 @@ from tools.invocation.execution import MAX_OUTPUT_BYTES
 LIMIT = 16_384
 
 
-def _told(call: RunCall, limit: int = LIMIT) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(messages.result(call, limit))
-    return told
+def _shown(call: RunCall, limit: int = LIMIT) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(messages.result(call, limit))
+    return found
 
 
 def test_a_success_is_its_data() -> None:
-    assert _told(call_row(1, 0, "success", output={"a": [1]}, output_bytes=9)) == {"ok": True, "data": {"a": [1]}}
+    assert _shown(call_row(1, 0, "success", output={"a": [1]}, output_bytes=9)) == {"ok": True, "data": {"a": [1]}}
 
 
 @pytest.mark.parametrize("output", [None, 0, False, "", [], {}])
 def test_empty_outputs_are_outputs_too(output: object) -> None:
-    assert _told(call_row(1, 0, "success", output=output, output_bytes=4)) == {"ok": True, "data": output}
+    assert _shown(call_row(1, 0, "success", output=output, output_bytes=4)) == {"ok": True, "data": output}
 
 
 @pytest.mark.parametrize("character", ["x", "é", "𝒳", "\n", '"'])
 def test_what_is_too_long_is_cut_between_characters_and_says_so(character: str) -> None:
     text = character * 20_000
     size = len(json.dumps(text, ensure_ascii=False).encode())
-    told = _told(call_row(1, 0, "success", output=text, output_bytes=size))
-    assert (told["truncated"], told["original_bytes"]) == (True, size)
-    assert LIMIT - 3 <= len(told["data"].encode()) <= LIMIT
-    assert json.dumps(text, ensure_ascii=False).startswith(told["data"])
+    found = _shown(call_row(1, 0, "success", output=text, output_bytes=size))
+    assert (found["truncated"], found["original_bytes"]) == (True, size)
+    assert LIMIT - 3 <= len(found["data"].encode()) <= LIMIT
+    assert json.dumps(text, ensure_ascii=False).startswith(found["data"])
 
 
 def test_an_output_that_was_not_kept_whole_tells_its_real_size() -> None:
     kept = {"truncated": True, "original_bytes": MAX_OUTPUT_BYTES + 5, "data": "[1,2" + "x" * 20_000}
-    told = _told(call_row(1, 0, "success", output=kept, output_bytes=MAX_OUTPUT_BYTES + 5))
-    assert (told["ok"], told["truncated"], told["original_bytes"]) == (True, True, MAX_OUTPUT_BYTES + 5)
-    assert told["data"].startswith("[1,2x")
-    assert len(told["data"]) == LIMIT
+    found = _shown(call_row(1, 0, "success", output=kept, output_bytes=MAX_OUTPUT_BYTES + 5))
+    assert (found["ok"], found["truncated"], found["original_bytes"]) == (True, True, MAX_OUTPUT_BYTES + 5)
+    assert found["data"].startswith("[1,2x")
+    assert len(found["data"]) == LIMIT
 
 
 def test_a_validation_error_comes_with_field_and_schema() -> None:
     failed = {"error_code": "validation_error", "error_message": "title is missing.", "error_field": "title"}
-    told = _told(call_row(1, 0, "error", **failed))
-    assert told["ok"] is False
-    assert {name: told["error"][name] for name in ("code", "message", "field")} == {
+    found = _shown(call_row(1, 0, "error", **failed))
+    assert found["ok"] is False
+    assert {name: found["error"][name] for name in ("code", "message", "field")} == {
         "code": "validation_error", "message": "title is missing.", "field": "title"
     }  # fmt: skip
-    assert told["error"]["schema"]["required"] == ["title", "content"]
+    assert found["error"]["schema"]["required"] == ["title", "content"]
 
 
 def test_another_error_has_no_schema() -> None:
-    told = _told(call_row(1, 0, "error", error_code="timeout", error_message="Too slow."))
-    assert told == {"ok": False, "error": {"code": "timeout", "message": "Too slow."}}
+    found = _shown(call_row(1, 0, "error", error_code="timeout", error_message="Too slow."))
+    assert found == {"ok": False, "error": {"code": "timeout", "message": "Too slow."}}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_another_error_has_no_schema() -> None:
     ],
 )
 def test_a_call_that_has_not_ended_is_told_as_such(status: str, code: str) -> None:
-    assert _told(call_row(1, 0, status))["error"]["code"] == code
+    assert _shown(call_row(1, 0, status))["error"]["code"] == code
 
 
 def test_every_suggested_call_has_exactly_one_result_under_the_same_id() -> None:

@@ -15,7 +15,7 @@ from gateway.runs.view import RunView, TurnView
 from gateway.runs.watching import relay as relays
 from gateway.runs.watching.relay import INTEREST, Relay
 from tests.gateway.runs.rows import run_row
-from tools.invocation import wakeups
+from tools.invocation.live import wakeups
 from tools.network import redis
 
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from gateway.models import Agent
-from gateway.operations.audit_commands.replay import handle, told
+from gateway.operations.audit_commands.replay import handle, lines_of
 from gateway.providers.interface import ToolMessage
 from gateway.runs.replay.recording import NoSuchRun
 from tenants.scope.routing import on_login
@@ -227,7 +227,7 @@ def test_the_command_tells_a_transcript_and_no_text_of_it(
     assert re.fullmatch(r"(0 sealed and 4|4 sealed and 0) unsealed ledger entries fit\.", lines[-2])
     assert lines[-1] == "No difference."
     assert "4711" not in "\n".join(lines)
-    assert told(replayed(body["run_id"]))[:-2] == lines[:-2]
+    assert lines_of(replayed(body["run_id"]))[:-2] == lines[:-2]
 
 
 def test_the_command_says_that_there_is_no_such_run(capsys: pytest.CaptureFixture[str]) -> None:

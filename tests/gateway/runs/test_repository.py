@@ -1,6 +1,7 @@
 """A run's transitions, each a compare-and-set under its driver's fence."""
 
 import asyncio
+import os
 import uuid
 from dataclasses import fields
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from approvals.requests import rights
-from approvals.requests.unit_of_work import NO_AGENT
-from gateway.providers.interface import Answer
-from gateway.runs import members, preparation, repository
+from approvals.requests.rights import NO_AGENT
+from gateway.budgets.reservations import used
+from gateway.providers.interface import Answer, Usage
+from gateway.runs import preparation, repository
+from gateway.runs.agents import members
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import NewRun, Run, RunEnd, TurnValues
 from tenants.scope.transactions import transaction
@@ -20,7 +23,7 @@ from tests.database import rows
 from tests.people import Cast, Person
 
 Row = dict[str, Any]
-OPEN, FINAL = ["in_progress", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
+OPEN, FINAL = ["in_progress", "waiting", "requires_action"], ["completed", "incomplete", "failed", "cancelled"]
 END = RunEnd("completed", "Hello.")
 
 
@@ -54,7 +57,7 @@ def _run_of(row: Row) -> Run:
 
 async def _move(person: Person, name: str, row: Row) -> Run | None:
     run = _run_of(row)
-    turn = TurnValues.of(Answer("Hello."), 100, 5)
+    turn = TurnValues.of(Answer("Hello."), 100, 5, used("offline/demo", None, Usage()))
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
             known = await rights.load(connection, person.scope.user_id, NO_AGENT)
@@ -67,7 +70,8 @@ async def _move(person: Person, name: str, row: Row) -> Run | None:
         elif name == "finish":
             published = await repository.finish(connection, run, END)
         else:
-            published = await repository.cancel(connection, run.id, person.scope.user_id)
+            cancelled = await repository.cancel(connection, person.scope, run.id)
+            published = cancelled[0] if cancelled else None
         return published and published.run
 
 
@@ -77,6 +81,7 @@ ARROWS = {
     ("in_progress", "commit_last_turn"): "completed",
     ("in_progress", "finish"): "completed",
     ("in_progress", "cancel"): "cancelled",
+    ("waiting", "cancel"): "cancelled",
     ("requires_action", "cancel"): "cancelled",
 }
 
@@ -156,3 +161,14 @@ async def test_a_turn_is_written_once(tenant: Cast) -> None:
     )
     assert len([each for each in answers if isinstance(each, Run)]) == 1
     assert len(rows("SELECT id FROM turns WHERE run_id = %(r)s", r=run["id"])) == 1
+
+
+@pytest.mark.parametrize(
+    "condition", ["tenant_id = $1 AND id = $2", "fence = $1 AND id = $2 AND status = 'in_progress'"]
+)
+def test_a_run_is_found_by_its_id_however_young_its_table_is(condition: str) -> None:
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as connection:
+        connection.execute("CREATE TEMPORARY TABLE young (LIKE runs INCLUDING INDEXES) ON COMMIT DROP")
+        found = connection.execute(f"EXPLAIN (GENERIC_PLAN) SELECT FROM young WHERE {condition}".encode()).fetchall()
+    plan = [line.strip() for (line,) in found]
+    assert [line for line in plan if line.startswith("Index Cond:") and "id = $2" in line], plan

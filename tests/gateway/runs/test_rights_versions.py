@@ -16,23 +16,26 @@ from django.db import transaction as django_transaction
 from psycopg.types.json import Jsonb
 
 from approvals.models import ApprovalRule
+from approvals.requests import rights
 from approvals.rules import evaluation
 from audit.calls.recorder import Place
+from gateway.budgets.reservations import used
 from gateway.models import Agent
-from gateway.providers.interface import Answer
-from gateway.runs import lifecycle, members, preparation
+from gateway.providers.interface import Answer, Usage
+from gateway.runs import lifecycle, preparation
+from gateway.runs.agents import members
 from gateway.runs.errors import NoSuchModel
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import TurnValues
 from services.models import Service, ServiceTool
-from tenants.models import Membership, RightsVersion, Tenant, User
+from tenants.models import ApiKey, Membership, RightsVersion, Tenant, User
 from tenants.scope.routing import on_login
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import Connection, TenantScope, transaction
 from tests.audit.calls import new_call
 from tests.database import rows
 from tests.people import Cast
-from tools.gates.interface import RightsChanged
+from tools.gates.interface import Rights, RightsChanged
 from tools.invocation import recording
 from tools.models import Grant, ToolSetting
 
@@ -75,6 +78,11 @@ def _service_tool(cast: Cast, service: Service) -> ServiceTool:
     return ServiceTool.objects.create(
         tenant_id=cast.id, service=service, definition={}, parameters={}, accepted_hash="a", hash="a", **named
     )
+
+
+def _key(cast: Cast) -> ApiKey:
+    given = {"prefix": "tg_x", "key_hash": uuid.uuid4().bytes}
+    return ApiKey.objects.create(tenant_id=cast.id, user_id=cast.bob.scope.user_id, **given)
 
 
 def _nothing(cast: Cast) -> None:
@@ -152,6 +160,16 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
     ),
     "an agent comes": (_nothing, lambda cast, _: Agent.objects.create(tenant_id=cast.id, slug="second", name="b")),
     "an agent changes": (_nothing, lambda cast, _: _agent(cast).update(instructions="Be brief.")),
+    **{
+        f"a key has another {name}": (
+            _key, lambda cast, each, name=name, value=value: ApiKey.objects.filter(id=each.id).update(**{name: value})
+        )
+        for name, value in {
+            "scopes": ["chat"], "expires_at": LATER, "revoked_at": datetime(2026, 1, 1, tzinfo=UTC),
+            "key_hash": uuid.uuid4().bytes,
+        }.items()
+    },
+    "a key goes": (_key, lambda cast, each: _owner("DELETE FROM api_keys WHERE id = %s", each.id)),
     "an agent goes": (
         lambda cast: Agent.objects.create(tenant_id=cast.id, slug="second", name="b"),
         lambda cast, each: _owner("DELETE FROM agents WHERE id = %s", each.id),
@@ -190,6 +208,7 @@ async def test_what_counts_and_what_says_nothing_of_rights_leaves_the_version_al
 def _touch(cast: Cast) -> None:
     with on_login("operator"):
         Tenant.objects.filter(id=cast.id).update(name="Another name", retention_days=30)
+        ApiKey.objects.filter(tenant_id=cast.id).update(last_used_at=datetime.now(UTC), name="Another name")
 
 
 @pytest.mark.parametrize("version", [None, uuid.uuid4()])
@@ -205,6 +224,76 @@ async def test_no_run_begins_by_rights_of_no_version(tenant: Cast, monkeypatch: 
     await preparation.open(tenant.alice.scope, ChatRequest("hello"))
     # What is remembered without a version is read again.
     assert members._rows[tenant.alice.scope, None]["rights_version"] == member.version
+
+
+async def test_a_chat_is_offered_what_holds_when_it_begins(tenant: Cast) -> None:
+    scope = tenant.alice.scope
+    before, same = [await preparation.open(scope, ChatRequest("hello")) for _ in range(2)]
+    assert same.known is before.known and same.offered(frozenset()).specs is before.offered(frozenset()).specs
+
+    def switch_off() -> None:
+        with on_login("operator"):
+            ToolSetting.objects.create(tenant_id=tenant.id, tool_name="save_note", enabled=False)
+
+    await asyncio.to_thread(switch_off)
+    after = await preparation.open(scope, ChatRequest("hello"))
+    left = {spec.name for spec in before.offered(frozenset()).specs} - {
+        spec.name for spec in after.offered(frozenset()).specs
+    }
+    assert left == {"save_note"}
+
+
+async def test_a_members_own_rights_are_read_once_and_again_after_each_change(
+    tenant: Cast, other_tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[uuid.UUID] = []
+
+    async def load(connection: Connection, user_id: uuid.UUID, agent: Any) -> Rights:
+        reads.append(user_id)
+        return await loaded(connection, user_id, agent)
+
+    async def own(scope: TenantScope) -> Rights:
+        async with transaction(scope) as connection:
+            return await rights.own(connection, scope.user_id)
+
+    async def change(work: Callable[[], Any]) -> None:
+        def on_operator() -> None:
+            with on_login("operator"):
+                work()
+
+        await asyncio.to_thread(on_operator)
+
+    loaded = rights.load
+    monkeypatch.setattr(rights, "load", load)
+    alice = tenant.alice.scope
+    before = await own(alice)
+    assert await own(alice) is before and reads == [alice.user_id]
+    assert (await own(other_tenant.alice.scope)) is not before
+    # Somebody of one tenant asks within another one, of which they are no member.
+    assert (await own(TenantScope(other_tenant.id, alice.user_id))).policy.role is None
+    await change(lambda: ToolSetting.objects.create(tenant_id=tenant.id, tool_name="save_note", enabled=False))
+    after = await own(alice)
+    assert (before.policy.settings, after.policy.settings["save_note"].enabled) == ({}, False)
+    await change(lambda: Membership.objects.filter(user_id=alice.user_id).delete())
+    assert (await own(alice)).policy.role is None
+
+
+async def test_own_rights_that_a_rule_ends_are_read_again(tenant: Cast) -> None:
+    def rule() -> None:
+        with on_login("operator"):
+            _rule(tenant, expires_at=datetime.now(UTC) + timedelta(hours=1))
+
+    await asyncio.to_thread(rule)
+    scope = tenant.alice.scope
+    async with transaction(scope) as connection:
+        known = await rights.own(connection, scope.user_id)
+    assert [each.name for each in known.rules] == ["mails"]
+    # As it is an hour later.
+    key = str(scope.tenant_id), scope.user_id
+    rights._own[key] = rights._own[key][0], replace(known, valid_until=datetime.now(UTC))
+    async with transaction(scope) as connection:
+        again = await rights.own(connection, scope.user_id)
+    assert again.valid_until == known.valid_until
 
 
 async def test_nobody_but_the_triggers_writes_versions(tenant: Cast) -> None:
@@ -329,7 +418,7 @@ async def test_nothing_is_recorded_by_rights_that_hold_no_more(tenant: Cast, old
             await recording.propose(None, alone, [new_call()], frozenset(), known)
             return
         async with LIVE_PORTS.step(execution, alone=True) as step:
-            values = TurnValues.of(Answer("Hello."), 100, 5)
+            values = TurnValues.of(Answer("Hello."), 100, 5, used("offline/demo", None, Usage()))
             await step.commit_turn(values, place, [new_call()], frozenset(), known)
 
     with pytest.raises(RightsChanged):

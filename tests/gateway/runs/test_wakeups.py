@@ -8,7 +8,7 @@ from gateway.runs.preparation import ChatRequest
 from gateway.runs.watching.wakeups import waits
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
-from tools.invocation import wakeups
+from tools.invocation.live import wakeups
 from tools.network import redis
 
 

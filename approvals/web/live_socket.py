@@ -1,0 +1,188 @@
+"""A socket that tells what changes: who may open it, how it listens to Redis, how it ends.
+
+Whoever may no longer read what it tells is told nothing more: the socket closes with 4403.
+"""
+
+import asyncio
+import logging
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import django.db
+import orjson
+import psycopg
+from channels.db import DatabaseSyncToAsync
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import get_channel_layer
+from redis.exceptions import RedisError
+
+from approvals.web.socket_authentication import SocketClient
+from tenants.people.principal import Principal
+from tools.network import redis
+
+log = logging.getLogger(__name__)
+
+FORBIDDEN = 4403
+FAILED, TRY_AGAIN_LATER = 1011, 1013
+# A client that falls further behind misses the rest; pages also look by themselves.
+MOST_CHANGES = 1000
+# How long a new socket waits for Redis before it begins without.
+PATIENCE_SECONDS = 1.0
+DATABASE_AWAY = (psycopg.OperationalError, django.db.OperationalError)
+AWAY = {
+    "type": "about:blank", "title": "Service Unavailable", "status": 503, "code": "unavailable",
+    "detail": "The database is away for the moment. Try again in a few seconds.",
+}  # fmt: skip
+# Few and our own: sockets share them, and nothing else waits behind a slow database here.
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="sockets")
+
+
+class NoLongerAllowed(Exception):
+    """The socket's member was removed, demoted or logged out, or went to another tenant."""
+
+
+class LiveConsumer(AsyncWebsocketConsumer):
+    """One socket; what changes is told by a task beside its frames.
+
+    A subclass says which `scope` its member needs, which group of the channel layer it listens to (`group`), what it
+    says when it begins (`ready`), and of each change (`change`; None: nothing). The last two run in a thread.
+    """
+
+    # The consumer listens by itself, so that a Redis that is away neither refuses the socket nor fills the memory.
+    channel_layer_alias = "none"
+    scope_needed: ClassVar[str]
+
+    def group(self, principal: Principal) -> str:
+        """The group of the channel layer."""
+        raise NotImplementedError
+
+    def ready(self, principal: Principal) -> dict[str, Any]:
+        """What the socket says first; synchronous."""
+        raise NotImplementedError
+
+    def change(self, principal: Principal, changed_id: uuid.UUID) -> dict[str, Any] | None:
+        """What the socket says of a change; synchronous."""
+        raise NotImplementedError
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve the socket, and end with it whatever was begun for it."""
+        self._client = SocketClient(scope)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._listening = asyncio.Event()
+        self._changed: dict[uuid.UUID, None] = {}
+        self._wake = asyncio.Event()
+        self._over = False
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- the handshake -----------------------------------------------------------------------------------------------
+    async def connect(self) -> None:
+        """Let in who may read what it tells; anybody else gets a 403, and a 503 while nobody can be known."""
+        try:
+            principal = await in_thread(self._client.principal)
+        except DATABASE_AWAY:
+            headers = [(b"content-type", b"application/problem+json"), (b"retry-after", b"2")]
+            await self.base_send({"type": "websocket.http.response.start", "status": 503, "headers": headers})
+            await self.base_send({"type": "websocket.http.response.body", "body": orjson.dumps(AWAY)})
+            return
+        if principal is None or self.scope_needed not in principal.scopes:
+            await self.close()
+            return
+        self._tenant_id, self._user_id = principal.tenant_id, principal.user_id
+        self._group = self.group(principal)
+        await self.accept()
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
+
+    def now(self) -> Principal:
+        """The member as of this moment; synchronous. Raises NoLongerAllowed."""
+        principal = self._client.principal()
+        if (
+            principal is None
+            or (principal.tenant_id, principal.user_id) != (self._tenant_id, self._user_id)
+            or self.scope_needed not in principal.scopes
+        ):
+            raise NoLongerAllowed
+        return principal
+
+    def _ready(self) -> dict[str, Any]:
+        return self.ready(self.now())
+
+    def _change(self, changed_id: uuid.UUID) -> dict[str, Any] | None:
+        return self.change(self.now(), changed_id)
+
+    # --- what changes ------------------------------------------------------------------------------------------------
+    async def _listen(self) -> None:
+        """Note what changed, for ever; begins again when Redis goes away and comes back."""
+        layer, group, channel = get_channel_layer(), self._group, ""
+        try:
+            while True:
+                try:
+                    # A layer that could not subscribe would keep the channel that it made for us.
+                    await redis.client().ping()
+                    channel = channel or await layer.new_channel()
+                    await layer.group_add(group, channel)
+                    self._listening.set()
+                    while True:
+                        self._note(await layer.receive(channel))
+                except (RedisError, OSError, TimeoutError):
+                    await asyncio.sleep(PATIENCE_SECONDS)
+        finally:
+            if channel:
+                with suppress(RedisError, OSError, TimeoutError):
+                    await layer.group_discard(group, channel)
+
+    def _note(self, message: dict[str, Any]) -> None:
+        if len(self._changed) < MOST_CHANGES:
+            self._changed[uuid.UUID(message["id"])] = None
+            self._wake.set()
+
+    async def _tell(self) -> None:
+        """Tell what changed, as the client can take it; what changes twice meanwhile is told once."""
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._listening.wait()
+            await self.say(await in_thread(self._ready))
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                while self._changed:
+                    changed_id = next(iter(self._changed))
+                    del self._changed[changed_id]
+                    change = await in_thread(self._change, changed_id)
+                    if change is not None:
+                        await self.say(change)
+        except NoLongerAllowed:
+            await self.end(FORBIDDEN)
+        except DATABASE_AWAY:
+            await self.end(TRY_AGAIN_LATER)
+        except OSError:
+            # The client has gone, which the consumer hears of too.
+            return
+        except Exception:
+            log.exception("socket failed")
+            await self.end(FAILED)
+
+    # --- the wire ----------------------------------------------------------------------------------------------------
+    async def say(self, message: dict[str, Any]) -> None:
+        """Send a message, unless the socket is over."""
+        if not self._over:
+            await self.send(text_data=orjson.dumps(message).decode())
+
+    async def end(self, code: int) -> None:
+        """Close the socket, once."""
+        if not self._over:
+            self._over = True
+            with suppress(OSError):
+                await self.close(code)
+
+
+async def in_thread(work: Any, *args: Any) -> Any:
+    """What synchronous work with the database answers."""
+    return await DatabaseSyncToAsync(work, thread_sensitive=False, executor=_THREADS)(*args)

@@ -1,0 +1,1 @@
+"""Benchmarks of one part each, which run alone."""

@@ -1,0 +1,1 @@
+"""What a long history costs: to read, to download, to seal and to verify."""

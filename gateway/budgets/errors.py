@@ -1,0 +1,109 @@
+"""Why a budget refuses a run or a turn, and what is wrong with what owners say of budgets.
+
+Refused                     the answer's HTTP status, code and words
+├── BudgetRefusal           what a turn is refused by
+│   ├── BudgetExhausted     402 budget_exhausted; 429 where requests are counted
+│   └── ModelUnpriced       403 model_unpriced
+├── InvalidBudget           400 invalid_request
+├── InvalidUsage            400 invalid_request
+├── NoSuchBudget            404 not_found
+└── BudgetExists            409 budget_exists
+"""
+
+from decimal import Decimal
+from typing import Any
+
+from tenants.errors import Refused
+
+_WHOSE = {
+    "tenant": "Your tenant's budget",
+    "user": "Your budget",
+    "agent": "The agent's budget",
+    "key": "The API key's budget",
+}
+_WINDOWS = {"day": "for today (UTC)", "month": "for this month (UTC)", "total": "in all"}
+_AGAIN = {"day": " It begins anew at midnight (UTC).", "month": " It begins anew on the first of the next month (UTC)."}
+_BUSY_SECONDS = 5
+_OWNERS = "An owner of your tenant can raise it under Settings, Spend."
+
+
+class BudgetRefusal(Refused):
+    """A budget does not let the turn be asked for."""
+
+    @classmethod
+    def again(cls, code: str, detail: str, status: int) -> "BudgetRefusal":
+        """The refusal that a run's row quotes."""
+        found = cls(detail)
+        found.code, found.status = code, status
+        return found
+
+
+class BudgetExhausted(BudgetRefusal):
+    """Nothing that is of use can be asked for within the budget."""
+
+    status = 402
+    code = "budget_exhausted"
+
+    def __init__(self, budget: dict[str, Any], *, busy: bool = False):
+        amount = amount_of(budget["unit"], Decimal(budget["limit"]))
+        named = f"{_WHOSE[budget['scope']]} of {amount} {_WINDOWS[budget['window']]}"
+        if busy:
+            why = f"{named} is reserved by chats that are under way. Try again when they have ended."
+        else:
+            why = f"{named} is spent, or what is left is too little for this request."
+        seconds = budget["retry_after"]
+        again = "" if busy else _AGAIN.get(budget["window"], "")
+        super().__init__(f"{why}{again} {_OWNERS}")
+        self.retry_after = _BUSY_SECONDS if busy else None if seconds is None else max(1, int(seconds))
+        if budget["unit"] == "requests":
+            self.status = 429
+
+
+class ModelUnpriced(BudgetRefusal):
+    """A budget of money cannot count a model whose price nobody knows."""
+
+    status = 403
+    code = "model_unpriced"
+
+    def __init__(self, model: str):
+        super().__init__(
+            f"Nobody knows the price of {model[:100]}, and a budget of money applies to you. An owner of your tenant "
+            "can set its price under Settings, Models; or choose another model."
+        )
+
+
+class InvalidBudget(Refused):
+    """What is asked for is no budget."""
+
+
+class InvalidUsage(Refused):
+    """What is asked of the usage makes no sense."""
+
+
+class NoSuchBudget(Refused):
+    """The tenant has no such budget, or the caller may not see it."""
+
+    status = 404
+    code = "not_found"
+
+    def __init__(self, budget_id: object):
+        super().__init__(f"There is no budget {budget_id}.")
+
+
+class BudgetExists(Refused):
+    """There is one already of this scope, unit and window."""
+
+    status = 409
+    code = "budget_exists"
+
+    def __init__(self) -> None:
+        super().__init__("There is a budget of this scope, unit and window already. Change its limit.")
+
+
+def amount_of(unit: str, amount: Decimal) -> str:
+    """An amount for people: "US$0.10", "1,000 tokens"."""
+    plain = f"{amount.normalize():,f}"
+    if unit != "usd":
+        return f"{plain} {unit}"
+    whole, _, cents = plain.partition(".")
+    return f"US${whole}.{cents.ljust(2, '0')}"

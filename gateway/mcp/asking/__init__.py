@@ -1,0 +1,1 @@
+"""Calls that ask, as MCP clients are asked, and what they answer."""

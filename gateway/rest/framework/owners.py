@@ -1,0 +1,47 @@
+"""Views of what owners do, which wait for a network between their transactions."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connections
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+
+from gateway.http import bodies
+from gateway.rest.chat import parsing
+from gateway.rest.framework.asynchronous import AsyncView
+from gateway.runs.errors import ContentTooLarge, InvalidRequest
+from tenants.login import reauthentication
+from tenants.people.changes import acting
+from tenants.scope import transactions
+
+Found = TypeVar("Found")
+
+
+class AsyncOwnersView(AsyncView):
+    """Owners only. Each `within` is one transaction in the caller's tenant, in a thread."""
+
+    scope = "admin"
+    parser_classes = [JSONParser]
+
+    async def within(self, work: Callable[[], Found]) -> Found:
+        """What `work` returns, with the ORM in the caller's scope."""
+
+        def scoped() -> Found:
+            try:
+                me = self.principal
+                confirmed = reauthentication.is_confirmed(self.request, me)
+                with transactions.scope(me.tenant_id, me.user_id), acting(me.user_id, "api", confirmed=confirmed):
+                    return work()
+            finally:
+                connections["default"].close()
+
+        return await sync_to_async(scoped)()
+
+    async def given(self, request: Request) -> dict[str, Any]:
+        """The object in the body."""
+        body: bytes = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
+        if len(body) > parsing.MAX_BODY_BYTES:
+            raise ContentTooLarge(f"The body may have up to {parsing.MAX_BODY_BYTES:,} bytes.")
+        return bodies.json_object(body, InvalidRequest) if body.strip() else {}

@@ -1,0 +1,1 @@
+"""Providers and models over REST, for owners."""

@@ -1,0 +1,1 @@
+"""Where events of a tenant go."""

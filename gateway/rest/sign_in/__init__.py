@@ -1,0 +1,1 @@
+"""How people come in, over REST: their sessions, and the single sign-on of their tenant."""

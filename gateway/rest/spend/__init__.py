@@ -1,0 +1,1 @@
+"""Budgets and what was used, over REST."""

@@ -1,0 +1,237 @@
+"""How a call begins a child: the handle `children` of the tools that do.
+
+The child's run, its conversation and the state of the call are one commit: a lost process leaves a queued call and no
+child, or a call that waits for a run which the sweeper finds. What the child may do is in its profile, made here once:
+the tools of its agent and of every run above it, the lower tier, what its parent has left, and who hears its requests.
+"""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from psycopg.errors import UniqueViolation
+
+from approvals.requests import rights
+from audit.calls import taint
+from audit.calls.rows import ToolCall
+from gateway.budgets import prices
+from gateway.providers.registry import UnknownModel
+from gateway.providers.routing import resolution
+from gateway.providers.routing.resolution import ResolvedModel
+from gateway.runs import asking, loop, repository
+from gateway.runs.agents import members
+from gateway.runs.children import answers
+from gateway.runs.conversations import sessions
+from gateway.runs.rows import NewRun, Run
+from tenants.errors import Refused
+from tenants.scope import rows
+from tenants.scope.functions import Function
+from tenants.scope.transactions import Connection, TenantScope
+from tools.errors import ToolPermissionDenied, ToolUnavailable, ToolValidationError
+from tools.gates.interface import RightsChanged
+from tools.interface import Tier
+
+# Of the parent's seconds: it has to make something of the answer.
+_SHARE = 0.75
+_ROOM = Function(
+    "room_for_child",
+    lambda outcome, turns, seconds, *run: (outcome, turns, seconds, None if run[0] is None else Run(*run)),
+    columns=f"outcome, turns, seconds, {rows.columns_of(Run, 'run')}",
+    run_id="uuid", deepest="int4", widest="int4",
+)  # fmt: skip
+_TIE = """
+    WITH child AS (
+        UPDATE runs SET parent_run_id = %(parent)s, parent_call_id = %(call)s, root_run_id = %(root)s,
+            depth = %(depth)s, kind = %(kind)s
+        WHERE id = %(id)s RETURNING conversation_id, kind)
+    UPDATE conversations c SET kind = child.kind, parent_id = %(conversation)s FROM child
+    WHERE c.id = child.conversation_id"""
+# Of one that was there before, nothing changes but that the run is in it.
+_TIE_RUN = """
+    UPDATE runs SET parent_run_id = %(parent)s, parent_call_id = %(call)s, root_run_id = %(root)s, depth = %(depth)s,
+        kind = %(kind)s
+    WHERE id = %(id)s"""
+_SESSION = """
+    SELECT c.id, (SELECT r.profile ->> 'slug' FROM runs r WHERE r.conversation_id = c.id
+            ORDER BY r.created_at DESC LIMIT 1) AS agent,
+        EXISTS (SELECT FROM runs r WHERE r.conversation_id = c.id AND r.finished_at IS NULL) AS busy
+    FROM conversations c WHERE c.id = %s AND c.user_id = %s"""
+_OF_PARENT = "SELECT agent_id, key_id FROM runs WHERE id = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class ChildrenOfCall:
+    """See `tools.interface.Children`."""
+
+    connection: Connection
+    call: ToolCall
+
+    async def begin(
+        self, *, task: str, agent: str | None, context: str | None, output_schema: dict[str, Any] | None = None
+    ) -> uuid.UUID:
+        """In the call's own transaction."""
+        brief = _brief(task, context)
+        if output_schema is not None:
+            brief = f"{brief}\n\n{answers.demand(output_schema)}"
+        return await self._begin(brief, agent, None)
+
+    async def send(self, *, session_id: str, message: str) -> uuid.UUID:
+        """In the call's own transaction."""
+        session = await (
+            await self.connection.execute(_SESSION, [sessions.id_of(session_id), self.call.user_id])
+        ).fetchone()
+        if session is None:
+            raise sessions.no_session(session_id)
+        busy = ToolUnavailable("That session has a run that is not over. Send the message once it is.")
+        if session["busy"]:
+            raise busy
+        try:
+            return await self._begin(message, session["agent"], session["id"])
+        except UniqueViolation:
+            raise busy from None
+
+    async def _begin(self, brief: str, agent: str | None, session: uuid.UUID | None) -> uuid.UUID:
+        """Begin a run in a session, or without one in a new conversation."""
+        parent, turns, seconds = await self._room()
+        own = parent.profile.get("slug", "")
+        slug = agent or own
+        if slug != own and not _may_name(parent, slug):
+            raise ToolPermissionDenied(
+                f"The agent {own} may not begin runs of {slug[:80]!a}: it is not among its tools. "
+                "An owner of the tenant can add it to the agent (/settings/agents/)."
+            )
+        while True:
+            row = await repository.context(self.connection, self.call.user_id, slug)
+            if row is None or row["agent_id"] is None:
+                raise ToolValidationError(f"There is no agent {slug[:80]!a} in this tenant.", "agent")
+            profile = _profile(parent, members.profile_of(row) if slug != own else parent.profile, turns, seconds)
+            model = self._model(row, profile, row["model"] if slug != own else parent.model)
+            try:
+                return await self._begun(parent, row, profile, model, brief, session)
+            except RightsChanged:
+                continue
+            except Refused as refused:
+                raise ToolUnavailable(f"No run was begun: {refused.detail}") from None
+
+    async def _room(self) -> tuple[Run, int, float]:
+        """The parent, locked, and the turns and seconds that a child of it may have. Raises ToolError."""
+        assert self.call.run_id is not None, "only a run's calls have the handle"
+        scope = TenantScope(self.call.tenant_id, self.call.user_id)
+        deepest, widest = settings.TOOLGATE_MAX_CHILD_DEPTH, settings.TOOLGATE_MAX_CHILDREN
+        values = {"run_id": self.call.run_id, "deepest": deepest, "widest": widest}
+        [(outcome, turns, seconds, parent)] = await _ROOM.within(self.connection, scope, **values)
+        if outcome == "deep":
+            raise ToolPermissionDenied(
+                f"Runs may begin others {deepest} levels deep, and this one is at the last level. Do the task here. "
+                "Only the operator can allow more (TOOLGATE_MAX_CHILD_DEPTH)."
+            )
+        if outcome == "wide":
+            raise ToolPermissionDenied(
+                f"This run has begun {widest} others, which is the most. Do the rest here. "
+                "Only the operator can allow more (TOOLGATE_MAX_CHILDREN)."
+            )
+        if outcome != "room" or parent is None:
+            raise ToolUnavailable("This run is over, so it begins no other one.")
+        # It needs a turn itself, to make something of the answer.
+        turns, seconds = turns - 1, int(seconds * _SHARE)
+        if turns < 1 or seconds < 1:
+            raise ToolUnavailable(
+                "This run has too few turns or too little time left to begin another one. Answer with what is known."
+            )
+        return parent, turns, seconds
+
+    def _model(self, row: dict[str, Any], profile: dict[str, Any], wanted: str) -> ResolvedModel:
+        """The child's model, where it may be asked. Raises ToolUnavailable."""
+        routing = resolution.remembered(self.call.tenant_id, row["rights_version"], row["model_routing"])
+        switches = rights.from_row(row, profile).policy.switches
+        try:
+            found = routing.route(loop.model_of(wanted), loop.providers())
+            asking.not_killed(found, switches, self.call.user_id, profile["slug"])
+        except UnknownModel as unknown:
+            raise ToolUnavailable(f"No run was begun: {unknown.message}") from None
+        except Refused as refused:
+            raise ToolUnavailable(f"No run was begun: {refused.detail}") from None
+        return found[0]
+
+    async def _begun(
+        self,
+        parent: Run,
+        row: dict[str, Any],
+        profile: dict[str, Any],
+        model: ResolvedModel,
+        brief: str,
+        session: uuid.UUID | None,
+    ) -> uuid.UUID:
+        """The new run's id: nobody drives it yet. Raises RightsChanged and BudgetRefusal, and then there is none."""
+        found = await (await self.connection.execute(_OF_PARENT, [parent.id])).fetchone()
+        assert found is not None, "it is locked"
+        new = NewRun(
+            id=uuid.uuid4(),
+            tenant_id=parent.tenant_id,
+            user_id=parent.user_id,
+            conversation_id=session or uuid.uuid4(),
+            message_id=uuid.uuid4(),
+            user_message_id=uuid.uuid4(),
+            agent_id=row["agent_id"],
+            profile=profile,
+            model=model.name,
+            surface="",
+            lease=0,
+            idempotency_key=None,
+            request_hash=None,
+            content=brief,
+            title=brief.strip()[:60],
+            key_id=found["key_id"],
+            priced=prices.of(model.kind, model.model, model.price) is not None,
+        )
+        await repository.begin(self.connection, new, version=row["rights_version"], new_conversation=session is None)
+        values = {
+            "id": new.id,
+            "parent": parent.id,
+            "call": self.call.id,
+            "root": parent.root_run_id or parent.id,
+            "depth": parent.depth + 1,
+            "kind": "worker",
+            "conversation": parent.conversation_id,
+        }
+        await self.connection.execute(_TIE if session is None else _TIE_RUN, values)
+        # The task and the context are written by who has read this.
+        scope = TenantScope(parent.tenant_id, parent.user_id)
+        flowing = {"from_conversation": parent.conversation_id, "to_conversation": new.conversation_id}
+        await taint.flow(self.connection, scope, **flowing, to_run=new.id)
+        return new.id
+
+
+def _may_name(parent: Run, slug: str) -> bool:
+    """Whether the parent, and every run above it, has the agent among its tools."""
+    return _in_all([parent.profile["tools"], *_within(parent)], slug)
+
+
+def _in_all(lists: list[Any], slug: str) -> bool:
+    return all(tools == "all" or slug in tools for tools in lists)
+
+
+def _within(parent: Run) -> list[Any]:
+    return list(parent.profile.get("within", ()))
+
+
+def _profile(parent: Run, of_agent: dict[str, Any], turns: int, seconds: float) -> dict[str, Any]:
+    """The agent's profile within the parent's: no limit of it is higher."""
+    within = [*_within(parent), parent.profile["tools"]]
+    agents = {slug: name for slug, name in (of_agent.get("agents") or {}).items() if _in_all(within, slug)}
+    tiers = [Tier(tier) for tier in (parent.profile.get("max_tier"), of_agent.get("max_tier")) if tier]
+    return of_agent | {
+        "origin": parent.profile.get("origin", "chat"),
+        "max_tier": min(tiers, key=lambda tier: tier.rank).value if tiers else "",
+        "max_turns": min(of_agent["max_turns"], turns),
+        "max_seconds": min(of_agent["max_seconds"], int(seconds)),
+        "tool_seconds": min(of_agent["tool_seconds"], parent.profile["tool_seconds"]),
+        "within": within,
+        "agents": agents,
+        "channel": parent.profile.get("channel", str(parent.id)),
+    }
+
+
+def _brief(task: str, context: str | None) -> str:
+    return f"{task}\n\nContext:\n{context}" if context else task

@@ -1,0 +1,1 @@
+"""Conversations as a whole: finding them again, and erasing them."""

@@ -1,0 +1,1 @@
+"""The pages of schedules under `/settings/schedules/`: what REST does, through the same functions."""

@@ -1,0 +1,1 @@
+"""The pages of services under `/settings/services/`, for owners: what REST does, through the same functions."""

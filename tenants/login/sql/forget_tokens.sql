@@ -1,0 +1,17 @@
+-- Delete what OAuth clients cannot use any more: tokens that expired, grants that have no token left, and clients that
+-- nobody granted anything for 30 days, but for the operator's. Returns nothing.
+-- Called by the sweeper (system). Writes past row security; locks what it deletes.
+CREATE OR REPLACE FUNCTION forget_tokens() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    BEGIN
+        DELETE FROM client_tokens WHERE expires_at < now();
+        DELETE FROM client_grants g
+        WHERE NOT EXISTS (SELECT FROM client_tokens t WHERE t.tenant_id = g.tenant_id AND t.grant_id = g.id)
+            AND g.created_at < now() - interval '1 hour';
+        DELETE FROM allauth_idp_oidc_client c
+        WHERE c.data ->> 'source' IN ('document', 'registration') AND c.created_at < now() - interval '30 days'
+            AND NOT EXISTS (SELECT FROM client_grants g WHERE g.client_id = c.id);
+    END
+$$;
+REVOKE EXECUTE ON FUNCTION forget_tokens FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forget_tokens TO toolgate_system;

@@ -1,0 +1,1 @@
+"""Agents, and what tenants say about tools."""

@@ -1,0 +1,1 @@
+"""What owners allow to be spent, and what was used."""

@@ -1,0 +1,1 @@
+"""What models draw beside conversations."""

@@ -1,0 +1,174 @@
+"""Trees of runs whose processes are killed inside the COMMIT of every arrow, and at random: every one of them ends, and
+nothing of it is left open, had twice, or spent beyond its limits.
+
+`make faults ARGS=tests/faults/test_trees.py TREES=1000` takes that many.
+"""
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+
+import pytest
+
+from tests.faults import report, trees
+from tests.faults.arrows import Holds, Stuck
+from tests.faults.client import Client, Request
+from tests.faults.decisions import Humans
+from tests.faults.deployment import LONG, Deployment
+from tests.faults.injections import FAULTS, stopped
+from tests.faults.invariants import Findings
+from tests.faults.remote import Remote
+from tests.faults.trees import HELD, VERDICTS, Held
+from tests.waiting import PATIENCE_SECONDS
+
+TREES = int(os.environ.get("TREES") or (100 if LONG else 12))
+# So many at once are held in a COMMIT, of the twenty connections that a process has, and as many go on.
+WIDTH = 10 if TREES > 12 else 6
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(600 + 10 * TREES)]
+_BLOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'advisory'"
+Record = Callable[[str, object], None]
+
+# Upon the trees that are begun when those that were held have lost their processes.
+MORE = ["kill -9 web", "kill -9 worker", "messages duplicated", "Valkey flushed", "kill -9 PostgreSQL"]
+# Of an agent whose trees are not held: a COMMIT that is held has the budget's row locked.
+_TIGHT = """
+    INSERT INTO budgets (id, tenant_id, agent_id, unit, period, amount)
+    SELECT gen_random_uuid(), tenant_id, id, 'requests', 'total', %s FROM agents WHERE slug = 'thrifty'"""
+_UNHURRIED = """
+    INSERT INTO tool_settings (id, tenant_id, tool_name, rate, enabled, tier, approvals_needed, approval_seconds)
+    SELECT gen_random_uuid(), id, 'subagent', '100000/m', true, '', 1, 86400 FROM tenants ON CONFLICT DO NOTHING"""
+
+
+@pytest.fixture
+def budgeted(deployment: Deployment) -> Iterator[None]:
+    """For the agent `thrifty`, requests for about half of what its trees would ask."""
+    deployment.change(_UNHURRIED)
+    deployment.change(_TIGHT, max(8, TREES // 2))
+    yield
+    deployment.change("DELETE FROM budgets")
+
+
+class Round:
+    """Trees of which half are held, each at an arrow of its own, and lose their processes there."""
+
+    def __init__(self, deployment: Deployment, remote: Remote, holds: Holds, number: int, width: int):
+        self.deployment, self.remote, self.holds = deployment, remote, holds
+        self.clients: dict[str, Client] = {}
+        self.held: dict[int, tuple[str, Held]] = {}
+        self.met: list[str] = []
+        self.humans = Humans(deployment, {})
+        for at in range(width):
+            held = HELD[(number * width + at) % len(HELD)]
+            key = f"{remote.url[-5:]}-{number}-{at}"
+            self.held[holds.hold(key, held.arrow, held.depth)] = key, held
+            self._begin(key, held.verdict)
+
+    def _begin(self, key: str, verdict: str, agent: str = "") -> None:
+        if verdict:
+            self.humans.verdicts[key] = verdict
+        chat = {"agent": agent} if agent else {}
+        person = random.choice((self.deployment.alice, self.deployment.zoe))
+        content = trees.script(self.remote.url, key, verdict)
+        self.clients[key] = Client(self.deployment, content, key=key, person=person, wait=20, **chat)
+
+    def kill_in_commits(self) -> None:
+        """Wait until each tree that is held has come to its arrow or to its end, kill whoever is in a held COMMIT, and
+        let half of those happen."""
+        # Each sweep would ask for the same runs again, and wait for the rows that are held, with a connection each.
+        with stopped(self.deployment.stack.processes["beat"].pid):
+            try:
+                self.deployment.wait_for(lambda: all(self._arrived(number) for number in self.held))
+            except TimeoutError:
+                missing = [each for number, each in self.held.items() if not self._arrived(number)]
+                states = {held.name: trees.states(self.deployment, key) for key, held in missing}
+                raise AssertionError(f"never stuck: {states}") from None
+        stuck = {number: each for number, each in self.holds.stuck().items() if number in self.held}
+        for number in stuck:
+            key, held = self.held[number]
+            self.met.append(held.name)
+            if held.cancels:
+                self._cancel(key)
+        others = set(self.held) - set(stuck)
+        lost = {each.process.removesuffix("-async").removeprefix("toolgate-") for each in stuck.values()}
+        for name in lost & {"web", "worker"}:
+            self.deployment.stack.kill(name)
+        for each in stuck.values():
+            self._settle(each)
+        for number in others:
+            self.holds.release(number)
+        for name in lost & {"web", "worker"}:
+            self.deployment.stack.start(name)
+
+    def _arrived(self, number: int) -> bool:
+        return number in self.holds.stuck() or bool(self.deployment.run_of(self.held[number][0]).get("finished_at"))
+
+    def _cancel(self, key: str) -> None:
+        """Cancel the tree while it is held, and return when that waits for the COMMIT, or is done."""
+        path = f"/api/v1/runs/{self.deployment.run_of(key)['id']}/cancel"
+        cancel = Request(self.deployment, path, person=self.clients[key].person)
+        self.deployment.wait_for(lambda: cancel.status is not None or self.deployment.rows(_BLOCKED))
+
+    def _settle(self, stuck: Stuck) -> None:
+        if random.random() < 0.5:
+            self.holds.let_commit(stuck)
+        else:
+            self.holds.roll_back(stuck)
+
+    def kill_at_random(self, number: int, width: int) -> None:
+        """Begin as many trees that are not held, and do harm while they go on."""
+        for at in range(width):
+            key = f"{self.remote.url[-5:]}-{number}-free-{at}"
+            self._begin(key, random.choice(VERDICTS), "thrifty" if at % 4 == 3 else "")
+        for name in random.sample(MORE, 2):
+            self.deployment.wait_for(lambda: self._running() or self._over())
+            FAULTS[name](self.deployment)
+
+    def _running(self) -> bool:
+        query = "SELECT FROM runs WHERE status = 'in_progress' AND depth > 0 LIMIT 1"
+        return bool(self.deployment.rows(query))
+
+    def _over(self) -> bool:
+        return all(client.status is not None for client in self.clients.values())
+
+    def check(self) -> Findings:
+        """What is found when all trees have come to their ends."""
+        for client in self.clients.values():
+            client.join(PATIENCE_SECONDS)
+        # A budget that is spent begins no run.
+        begun = [client for client in self.clients.values() if client.status != 402]
+        self.deployment.wait_for(partial(self._settled, [client.key for client in begun]))
+        return trees.check(self.deployment, self.remote, begun)
+
+    def _settled(self, keys: list[str]) -> bool:
+        return not self.deployment.rows(trees.OPEN, keys)
+
+
+def test_trees_whose_processes_are_killed_at_every_arrow_lose_and_double_nothing(
+    deployment: Deployment, remote: Remote, budgeted: None, record_property: Record
+) -> None:
+    runs = calls = 0
+    wrong: list[str] = []
+    ends: Counter[str] = Counter()
+    met: Counter[str] = Counter()
+    for number in range(max(1, TREES // (2 * WIDTH))):
+        deployment.wait_working()
+        with ExitStack() as humans:
+            # Its connection does not survive PostgreSQL.
+            with Holds(deployment) as holds:
+                taken = Round(deployment, remote, holds, number, WIDTH)
+                humans.enter_context(taken.humans)
+                taken.kill_in_commits()
+            taken.kill_at_random(number, WIDTH)
+            found = taken.check()
+        runs, calls = runs + found.runs, calls + found.calls
+        wrong += found.wrong()
+        met.update(taken.met)
+        ends.update(str(client.body.get("status", client.status)) for client in taken.clients.values())
+    wrong += trees.budgets(deployment)
+    record_property("trees", report.of_trees(met, ends, runs, calls, wrong))
+    assert wrong == []
+    # A busy machine may bring a tree to its end in another way; most come by their arrows.
+    assert sum(met.values()) >= TREES // 4

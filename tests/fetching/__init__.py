@@ -1,0 +1,1 @@
+"""Web pages for models: hosts, robots.txt, pages, and the tool."""

@@ -1,0 +1,105 @@
+"""Requests of children, which climb to the runs above them."""
+
+import uuid
+from typing import Any
+
+from approvals.requests import decisions, rights
+from approvals.requests.decisions import Decider
+from gateway.compat import replies
+from gateway.runs import lifecycle
+from gateway.runs.prompting.client_request import ClientRequest
+from gateway.runs.view import body
+from tenants.scope.transactions import transaction
+from tests.database import rows
+from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
+from tests.people import Cast, Person
+from tests.waiting import eventually
+from tools.gates import order
+from tools.gates.interface import Caller
+from tools.invocation import evaluation
+from tools.invocation.evaluation import Suggestion
+
+
+def _decider(person: Person) -> Decider:
+    return Decider(person.principal.tenant_id, person.principal.user_id, "api")
+
+
+async def _look(person: Person, run_id: Any) -> dict[str, Any]:
+    return body(await lifecycle.look(person.scope, run_id))
+
+
+async def test_the_request_of_a_grandchild_is_shown_by_every_run_above_with_the_way_to_it(tenant: Cast) -> None:
+    answer = await ended(tenant.alice, subagent(subagent(MAIL)))
+    _, child, grandchild = tree(tenant.alice)
+    assert answer["status"] == "requires_action"
+    [request] = rows("SELECT * FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
+    shown = {
+        "id": str(request["id"]),
+        "tool": "send_email",
+        "input": {"to": "bob@example.com", "subject": "Hello", "body": "Hello."},
+        "expires_at": request["expires_at"].isoformat(),
+        "run_id": str(grandchild["id"]),
+        "path": [str(child["id"]), str(grandchild["id"])],
+    }
+    assert answer["required_action"] == {"type": "approval", "approvals": [shown]}
+    below = await _look(tenant.alice, child["id"])
+    assert (below["status"], below["required_action"]["approvals"][0]["path"]) == (
+        "requires_action",
+        [str(grandchild["id"])],
+    )
+    own = await _look(tenant.alice, grandchild["id"])
+    assert "path" not in own["required_action"]["approvals"][0]
+    # Only the one that asked waits for a human; nobody drives any of them.
+    assert [run["status"] for run in tree(tenant.alice)] == ["waiting", "waiting", "requires_action"]
+    assert [run["lease_until"] for run in tree(tenant.alice)] == [None, None, None]
+
+
+async def test_once_it_is_decided_the_one_that_asked_goes_on_and_then_those_above(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(subagent(MAIL)))
+    waiting = await answered(tenant.alice, view)
+    parent, child, grandchild = tree(tenant.alice)
+    [request] = waiting["required_action"]["approvals"]
+    for waits in (parent, child, grandchild):
+        await lifecycle.take_over(tenant.alice.scope, waits["id"])
+    assert [run["fence"] for run in tree(tenant.alice)] == [parent["fence"], child["fence"], grandchild["fence"]]
+    await decisions.deny(_decider(tenant.carol), uuid.UUID(request["id"]), reason="Not today.")
+    await lifecycle.take_over(tenant.alice.scope, grandchild["id"])
+    await eventually(lambda: tree(tenant.alice)[0]["status"] == "completed")
+    assert [run["status"] for run in tree(tenant.alice)] == ["completed"] * 3
+    calls = rows("SELECT tool_name, status, error_code FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
+    assert sorted((call["tool_name"], call["status"], call["error_code"]) for call in calls) == [
+        ("send_email", "error", "approval_denied"),
+        ("subagent", "success", None),
+        ("subagent", "success", None),
+    ]
+
+
+async def test_a_call_that_needs_a_human_is_refused_where_nobody_above_listens(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(MAIL))
+    await answered(tenant.alice, view)
+    _, child = tree(tenant.alice)
+    async with transaction(tenant.alice.scope) as connection:
+        unheard = await rights.load(connection, tenant.alice.scope.user_id, child["profile"] | {"channel": None})
+    name, _, arguments = MAIL.removeprefix("call: ").partition(" ")
+    [call] = await evaluation.evaluate(
+        [Suggestion(name, arguments)],
+        unheard,
+        Caller(*tenant.alice.scope, agent="default"),
+        earlier_failures=None,
+        most_seconds=30,
+        gates=order.new_call(),
+    )
+    assert call.refusal is not None and call.approval_id is None
+    assert call.refusal.code == "permission_denied"
+    assert "nobody listens" in call.refusal.message
+
+
+async def test_over_a_compatible_api_the_run_above_answers_with_the_request_from_below(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(MAIL))
+    answer = await answered(tenant.alice, view)
+    assert answer["status"] == "requires_action", answer
+    seen = await lifecycle.look(tenant.alice.scope, view.id)
+    said = replies.reply(seen, ClientRequest(model="x", messages=()), 0)
+    [request] = said.pending
+    assert said.toolgate["status"] == "requires_action"
+    assert f"send_email (approval {request['id']})" in said.notice

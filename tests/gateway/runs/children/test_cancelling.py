@@ -1,0 +1,68 @@
+"""The end of a tree from outside, and of what a run has begun when it ends by itself."""
+
+from typing import Any
+
+import pytest
+
+from gateway.runs import lifecycle
+from gateway.runs.errors import NoSuchRun
+from tests.database import rows
+from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
+from tests.people import Cast
+from tests.waiting import eventually
+
+
+def _parked(runs: list[dict[str, Any]]) -> bool:
+    return all(run["status"] in ("waiting", "requires_action") for run in runs)
+
+
+async def test_cancelling_a_run_ends_every_run_below_it_with_its_requests(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(subagent(MAIL)), subagent(MAIL))
+    asked = "SELECT id FROM approval_requests WHERE tenant_id = %(t)s"
+    await eventually(lambda: len(rows(asked, t=tenant.id)) == 2 and _parked(tree(tenant.alice)))
+    before = tree(tenant.alice)
+    cancelled = await lifecycle.cancel(tenant.alice.scope, view.id)
+    assert cancelled.run.status == "cancelled"
+    after = tree(tenant.alice)
+    assert [run["status"] for run in after] == ["cancelled"] * 4
+    assert [run["fence"] for run in after] == [run["fence"] + 1 for run in before]
+    calls = rows("SELECT tool_name, status, error_code FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
+    assert {(call["status"], call["error_code"]) for call in calls} == {("error", "cancelled")}
+    assert len(calls) == 5
+    requests = rows("SELECT status, used_at FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
+    assert [(each["status"], each["used_at"] is not None) for each in requests] == [("cancelled", True)] * 2
+    # Each call has ended once.
+    settled = rows("SELECT call_id FROM ledger_entries WHERE tenant_id = %(t)s AND kind = 'settled'", t=tenant.id)
+    assert len(settled) == 5
+
+
+async def test_cancelling_a_child_tells_the_run_above_which_goes_on(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(MAIL))
+    await answered(tenant.alice, view)
+    _, child = tree(tenant.alice)
+    await lifecycle.cancel(tenant.alice.scope, child["id"])
+    answer = await answered(tenant.alice, await lifecycle.look(tenant.alice.scope, view.id))
+    while answer["status"] != "completed":
+        answer = await answered(tenant.alice, await lifecycle.look(tenant.alice.scope, view.id))
+    [call] = answer["tool_calls"]
+    assert (call["status"], call["error"]["code"]) == ("error", "cancelled")
+    assert [run["status"] for run in tree(tenant.alice)] == ["completed", "cancelled"]
+
+
+async def test_a_second_cancel_changes_nothing(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(MAIL))
+    await answered(tenant.alice, view)
+    await lifecycle.cancel(tenant.alice.scope, view.id)
+    before = tree(tenant.alice)
+    await lifecycle.cancel(tenant.alice.scope, view.id)
+    await lifecycle.cancel(tenant.alice.scope, before[1]["id"])
+    assert tree(tenant.alice) == before
+
+
+async def test_nobody_else_ends_a_child(tenant: Cast) -> None:
+    await ended(tenant.alice, subagent(MAIL))
+    before = tree(tenant.alice)
+    for person in (tenant.bob, tenant.olga):
+        with pytest.raises(NoSuchRun):
+            await lifecycle.cancel(person.scope, before[1]["id"])
+    assert tree(tenant.alice) == before

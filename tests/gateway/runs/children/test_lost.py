@@ -1,0 +1,165 @@
+"""What is lost between a call and the child that it begins, and between a child and the call that waits for it."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+
+from gateway.operations import sweeper
+from gateway.runs import lifecycle
+from gateway.runs.children import hints
+from gateway.runs.lifecycle import ChildrenOfRuns
+from tenants.scope.transactions import TenantScope, transaction
+from tests.database import rows
+from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
+from tests.people import Cast
+from tests.waiting import eventually
+from tools.invocation import execution
+
+
+def _calls(cast: Cast) -> list[dict[str, Any]]:
+    return rows("SELECT * FROM tool_calls WHERE tenant_id = %(t)s ORDER BY id", t=cast.id)
+
+
+def _no_process(*args: Any, **kwargs: Any) -> None:
+    """Nobody is there to do it."""
+
+
+async def _lost(*args: Any, **kwargs: Any) -> None:
+    """Nobody hears it."""
+
+
+async def _over(cast: Cast) -> None:
+    """Every run has completed, each call has ended once, and nobody is left."""
+    await eventually(lambda: {run["status"] for run in tree(cast.alice)} == {"completed"})
+    calls = _calls(cast)
+    assert {call["status"] for call in calls} == {"success"}
+    settled = rows("SELECT call_id FROM ledger_entries WHERE tenant_id = %(t)s AND kind = 'settled'", t=cast.id)
+    assert len(settled) == len({each["call_id"] for each in settled}) == len(calls)
+
+
+async def test_a_call_whose_process_is_lost_before_its_child_begins_is_begun_by_the_sweeper_once(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as lost:
+        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+        await begun(tenant.alice, subagent("Hello."))
+        await eventually(lambda: [call["status"] for call in _calls(tenant)] == ["queued"])
+    async with transaction(tenant.alice.scope) as connection:
+        await connection.execute("UPDATE tool_calls SET queued_at = now() - interval '1 minute'")
+    await asyncio.gather(sweeper.sweep(), sweeper.sweep())
+    await _over(tenant)
+    assert len(tree(tenant.alice)) == 2
+
+
+async def test_ten_that_execute_a_call_at_once_begin_one_child(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as lost:
+        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+        await begun(tenant.alice, subagent("Hello."))
+        await eventually(lambda: len(_calls(tenant)) == 1)
+    [call] = _calls(tenant)
+    ten = (execution.execute(*tenant.alice.scope, call["id"], claims=bool(n % 2)) for n in range(10))
+    children = [child for child in await asyncio.gather(*ten) if child is not None]
+    assert len(children) == 1
+    assert [run["id"] for run in tree(tenant.alice)][1:] == children
+    await lifecycle.take_over(tenant.alice.scope, children[0])
+    await _over(tenant)
+
+
+async def test_a_child_that_nobody_drives_is_found_by_the_sweeper(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def taken_over(*ids: Any) -> None:
+        asked.append(ids[-1])
+
+    with monkeypatch.context() as lost:
+        lost.setattr(lifecycle, "take_over", _lost)
+        view = await begun(tenant.alice, subagent("Hello."))
+        await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
+    [call] = _calls(tenant)
+    # Nobody has the call, and nobody takes it for lost.
+    assert (call["status"], call["lease_until"], call["waits_on_run"]) == ("running", None, tree(tenant.alice)[1]["id"])
+    monkeypatch.setattr(sweeper, "request_takeover", taken_over)
+    await sweeper.sweep()
+    assert call["waits_on_run"] in asked and view.id not in asked
+    assert _calls(tenant) == [call]
+    await lifecycle.take_over(tenant.alice.scope, call["waits_on_run"])
+    await _over(tenant)
+
+
+async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_the_sweeper(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def taken_over(*ids: Any) -> None:
+        asked.append(ids[-1])
+
+    monkeypatch.setattr(hints, "call_ended", _lost)
+    monkeypatch.setattr(sweeper, "request_takeover", taken_over)
+    with monkeypatch.context() as lost:
+        lost.setattr(lifecycle, "take_over", _lost)
+        view = await begun(tenant.alice, subagent("Hello."))
+        await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
+    await lifecycle.take_over(tenant.alice.scope, tree(tenant.alice)[1]["id"])
+    assert [run["status"] for run in tree(tenant.alice)] == ["waiting", "completed"]
+    assert [call["status"] for call in _calls(tenant)] == ["success"]
+    await sweeper.sweep()
+    assert view.id in asked
+    await asyncio.gather(*(lifecycle.take_over(tenant.alice.scope, view.id) for _ in range(2)))
+    await _over(tenant)
+    assert tree(tenant.alice)[0]["fence"] == 2
+
+
+async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer_of_its_child(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent("Hello."))
+    # Before that nobody has begun the child, and only the sweeper would.
+    await eventually(lambda: len(tree(tenant.alice)) == 2)
+    if view.id in lifecycle._drives:
+        lifecycle._drives[view.id][1].cancel()
+    await eventually(lambda: [run["status"] for run in tree(tenant.alice)][1:] == ["completed"])
+    async with transaction(tenant.alice.scope) as connection:
+        await connection.execute(
+            "UPDATE runs SET lease_until = now() - interval '1 minute' WHERE status = 'in_progress'"
+        )
+    await lifecycle.take_over(tenant.alice.scope, view.id)
+    await _over(tenant)
+
+
+async def test_a_cancel_against_the_end_of_a_child_leaves_no_run_open_and_ends_each_call_once(tenant: Cast) -> None:
+    for _ in range(5):
+        view = await begun(tenant.alice, subagent("Hello."), subagent(subagent("Hello.")))
+        await eventually(lambda view=view: len(_of(tenant, view.id)) >= 3)
+        await lifecycle.cancel(tenant.alice.scope, view.id)
+    await eventually(lambda: {run["status"] for run in tree(tenant.alice)} <= {"completed", "cancelled"})
+    calls = _calls(tenant)
+    assert {call["status"] for call in calls} <= {"success", "error"}
+    settled = rows("SELECT call_id FROM ledger_entries WHERE tenant_id = %(t)s AND kind = 'settled'", t=tenant.id)
+    assert sorted(each["call_id"] for each in settled) == sorted(call["id"] for call in calls)
+
+
+def _of(cast: Cast, root: Any) -> list[dict[str, Any]]:
+    return [run for run in tree(cast.alice) if root in (run["id"], run["root_run_id"])]
+
+
+async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_for: list[uuid.UUID] = []
+
+    async def request_takeover(tenant_id: uuid.UUID, user_id: uuid.UUID, run_id: uuid.UUID) -> None:
+        asked_for.append(run_id)
+
+    view = await begun(tenant.alice, subagent(MAIL))
+    await answered(tenant.alice, view)
+    await eventually(lambda: not {run["id"] for run in tree(tenant.alice)} & {*lifecycle._drives})
+    before = tree(tenant.alice)
+    monkeypatch.setattr(sweeper, "request_takeover", request_takeover)
+    await sweeper.sweep()
+    assert {run["id"] for run in before}.isdisjoint(asked_for)
+    await lifecycle.take_over(TenantScope(*tenant.alice.scope), view.id)
+    assert tree(tenant.alice) == before
+    assert [call["status"] for call in _calls(tenant)] == ["running", "awaiting_approval"]
+    # What a sweep looks at: parents alone.
+    assert [run["open_calls"] for run in before] == [1, None]

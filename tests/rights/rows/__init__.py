@@ -1,0 +1,1 @@
+"""The rows of the table, a module for each area; each has its rows in `ROWS`."""

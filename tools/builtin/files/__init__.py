@@ -1,0 +1,1 @@
+"""The tools that read and write the files of a conversation, one file each."""

@@ -1,0 +1,1 @@
+"""The tools that remember and recall, one file each."""

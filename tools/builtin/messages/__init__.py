@@ -1,0 +1,1 @@
+"""The tools that send something to somebody, one file each."""

@@ -1,0 +1,1 @@
+"""The tools that set up work for later, one file each."""

@@ -1,0 +1,1 @@
+"""The tools for a person's tasks, one file each."""

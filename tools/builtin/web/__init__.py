@@ -1,0 +1,1 @@
+"""The tools that read the web, one file each."""

@@ -1,0 +1,1 @@
+"""The gates, a file each; `tools.gates.order` has their order."""
