@@ -234,7 +234,7 @@ REAUTHENTICATION_SECONDS = 900
 SECOND_FACTOR_ATTEMPTS = ("5/m", "20/h")
 # Whether operators need one for /admin/; for members their tenant says so.
 TOOLGATE_OPERATOR_SECOND_FACTOR = env.boolean("TOOLGATE_OPERATOR_SECOND_FACTOR")
-MFA_ADAPTER = "tenants.login.factors.Adapter"
+MFA_ADAPTER = "tenants.login.second_factor.factors.Adapter"
 # The codes before and after the present one work too: clocks differ.
 MFA_TOTP_TOLERANCE = 1
 

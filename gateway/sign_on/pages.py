@@ -26,7 +26,7 @@ from tenants.login import authentication, reauthentication, sign_on
 from tenants.login.access import SignedInRequest, members_only
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import PasswordBackend
-from tenants.login.second_step import BACKEND
+from tenants.login.second_factor.second_step import BACKEND
 from tenants.models import SignOnIdentity
 from tenants.scope import transactions
 

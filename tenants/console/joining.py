@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from tenants.errors import Refused
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import TENANT_IN_SESSION, PasswordBackend
-from tenants.login.second_step import BACKEND
+from tenants.login.second_factor.second_step import BACKEND
 from tenants.members import invitations
 from tenants.members.errors import AccountExists, InvitationEnded
 from tenants.members.invitations import LONGEST_TOKEN, Offer

@@ -12,8 +12,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 from redis.exceptions import RedisError
 
-from tenants.login import access, second_step
+from tenants.login import access
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
+from tenants.login.second_factor import second_step
 
 
 class LogInForm(AuthenticationForm):

@@ -17,10 +17,10 @@ from django.urls import reverse
 from redis.exceptions import RedisError
 
 from tenants.errors import Refused
-from tenants.login import factors
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import SECOND_FACTOR_IN_SESSION, SIGN_ON_IN_SESSION, TENANT_IN_SESSION
-from tenants.login.second_step import UNREADABLE, WRONG, too_many
+from tenants.login.second_factor import factors
+from tenants.login.second_factor.second_step import UNREADABLE, WRONG, too_many
 from tenants.models import User
 from tenants.people import encryption
 from tenants.people.encryption import Undecipherable

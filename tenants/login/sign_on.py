@@ -10,7 +10,7 @@ from django.db import connection as django_connection
 from django.db import transaction
 
 from tenants.errors import Refused
-from tenants.login import passkeys
+from tenants.login.second_factor import passkeys
 from tenants.models import Membership, SignOnIdentity, SignOnProvider, User
 from tenants.people import recorded
 from tenants.people.changes import record_all

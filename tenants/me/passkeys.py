@@ -12,10 +12,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from tenants.errors import Refused
-from tenants.login import passkeys, reauthentication
+from tenants.login import reauthentication
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.authentication import SIGN_ON_IN_SESSION
-from tenants.login.passkey_step import NOWHERE
+from tenants.login.second_factor import passkeys
+from tenants.login.second_factor.passkey_step import NOWHERE
 from tenants.me.frame import section_frame
 
 PAGE = "settings-passkeys"

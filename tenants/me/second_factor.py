@@ -14,10 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from tenants.login import authentication, factors, reauthentication
+from tenants.login import authentication, reauthentication
 from tenants.login.access import SignedInRequest, oneself
 from tenants.login.authentication import SECOND_FACTOR_IN_SESSION
-from tenants.login.second_step import UNREADABLE, WRONG, CodeForm, too_many
+from tenants.login.second_factor import factors
+from tenants.login.second_factor.second_step import UNREADABLE, WRONG, CodeForm, too_many
 from tenants.me.frame import section_frame
 from tenants.models import User
 from tenants.people import encryption

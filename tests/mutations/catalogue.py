@@ -338,14 +338,14 @@ MUTATIONS = (
     Mutation(
         "a code of the second factor works twice",
         ("tests/pages/test_second_factor.py",),
-        "tenants/login/factors.py",
+        "tenants/login/second_factor/factors.py",
         "if counter is not None and counter > app.data.get(_COUNTER, -1):",
         "if counter is not None:",
     ),
     Mutation(
         "a password logs in whoever has a second factor",
         ("tests/pages/test_second_factor.py",),
-        "tenants/login/second_step.py",
+        "tenants/login/second_factor/second_step.py",
         "        if factors.of(user) is None:\n",
         "        if True:\n",
     ),
@@ -465,14 +465,14 @@ MUTATIONS = (
     Mutation(
         "a passkey answers twice",
         ("tests/pages/test_passkeys.py",),
-        "tenants/login/passkeys.py",
+        "tenants/login/second_factor/passkeys.py",
         "pending = session.pop(PENDING, None)",
         "pending = session.get(PENDING)",
     ),
     Mutation(
         "a copy of a passkey logs in",
         ("tests/pages/test_passkeys.py",),
-        "tenants/login/passkeys.py",
+        "tenants/login/second_factor/passkeys.py",
         "if (counter or known) and counter <= known:",
         "if False:",
     ),

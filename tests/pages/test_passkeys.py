@@ -234,7 +234,7 @@ def test_a_session_of_a_tenants_provider_adds_none() -> None:
 
 
 def test_switching_the_codes_off_leaves_passkeys() -> None:
-    from tenants.login import factors
+    from tenants.login.second_factor import factors
     from tenants.models import User
     from tenants.scope import transactions
 

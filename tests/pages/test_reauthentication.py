@@ -10,7 +10,7 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 from redis.exceptions import ConnectionError as RedisAway
 
-from tenants.login import factors
+from tenants.login.second_factor import factors
 from tenants.models import User
 from tenants.scope import transactions
 from tests.browser.sessions import session_of

@@ -14,9 +14,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 from redis.exceptions import RedisError
 
-from tenants.login import factors
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import SECOND_FACTOR_IN_SESSION, PasswordBackend
+from tenants.login.second_factor import factors
 from tenants.models import User
 from tenants.people.encryption import Undecipherable
 from tenants.scope import transactions

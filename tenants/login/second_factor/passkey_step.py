@@ -12,10 +12,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 from redis.exceptions import RedisError
 
-from tenants.login import passkeys
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import SECOND_FACTOR_IN_SESSION, PasswordBackend
-from tenants.login.second_step import BACKEND
+from tenants.login.second_factor import passkeys
+from tenants.login.second_factor.second_step import BACKEND
 from tenants.models import User
 from tenants.scope import transactions
 
