@@ -6,22 +6,15 @@ without row-level security.
 
 import argparse
 import asyncio
-import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from bench.rig.stack import ROOT
-from gateway.embedded.services.together import EmbeddedServices
+from bench.rig.database import migrated
 
 ROUNDS = 15
 DIMENSIONS = 256
@@ -59,20 +52,7 @@ def main() -> int:
     options.add_argument("--own", type=int, default=10_000, help="of them the searching person's")
     options.add_argument("--vectors", type=int, default=10_000, help="of these with a vector")
     given = options.parse_args()
-    directory = Path(tempfile.mkdtemp(prefix="toolgate-notes-"))
-    with ExitStack() as stack:
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        services = stack.enter_context(EmbeddedServices(directory, durable=False))
-        os.environ |= services.addresses() | {
-            "TOOLGATE_ENV": "development",
-            "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-            "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
-        }
-        for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
-            subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        import django
-
-        django.setup()
+    with migrated() as (services, _):
         asyncio.run(_measure(services.database_owner_url, given.rows, given.own, given.vectors))
     return 0
 

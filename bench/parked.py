@@ -5,24 +5,17 @@ Each parent's child is one of those that wait for a human, so that what it costs
 """
 
 import asyncio
-import os
 import resource
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import orjson
 import psycopg
 
 from bench.parts.waiting import FILL, INPUT, PROFILE
-from bench.rig.stack import ROOT
-from gateway.embedded.services.together import EmbeddedServices
+from bench.rig.database import migrated
 
 ROUNDS = 15
 TABLES = ("runs", "conversations", "messages", "turns", "tool_calls", "approval_requests")
@@ -51,20 +44,7 @@ _PARENTS = """
 def main() -> int:
     """Fill a database, measure and print."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    directory = Path(tempfile.mkdtemp(prefix="toolgate-parked-"))
-    with ExitStack() as stack:
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        services = stack.enter_context(EmbeddedServices(directory, durable=False))
-        os.environ |= services.addresses() | {
-            "TOOLGATE_ENV": "development",
-            "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-            "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
-        }
-        for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
-            subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        import django
-
-        django.setup()
+    with migrated() as (services, _):
         _measure(services.database_owner_url, count)
     return 0
 

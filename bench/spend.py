@@ -4,23 +4,16 @@ Beside the page's whole answer is the barest query that answers the same: by the
 """
 
 import argparse
-import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from bench.rig.stack import ROOT
-from gateway.embedded.services.together import EmbeddedServices
+from bench.rig.database import migrated
 
 ROUNDS = 5
 _FILL = """
@@ -37,20 +30,7 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="bench.spend")
     options.add_argument("--rows", type=int, default=10_000_000)
     count = options.parse_args().rows
-    directory = Path(tempfile.mkdtemp(prefix="toolgate-spend-"))
-    with ExitStack() as stack:
-        stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        services = stack.enter_context(EmbeddedServices(directory, durable=False))
-        os.environ |= services.addresses() | {
-            "TOOLGATE_ENV": "development",
-            "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-            "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
-        }
-        for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
-            subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-        import django
-
-        django.setup()
+    with migrated() as (services, _):
         _measure(services.database_owner_url, count)
     return 0
 

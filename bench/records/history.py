@@ -7,13 +7,9 @@ index there is. With `--data` the history stays in that directory, and the next 
 """
 
 import argparse
-import os
 import re
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -24,7 +20,7 @@ from typing import Any
 import psycopg
 
 from bench.records import generator
-from bench.rig.stack import ROOT
+from bench.rig.database import migrated
 from gateway.embedded.services.together import EmbeddedServices
 
 ROUNDS = 21
@@ -40,28 +36,13 @@ def main() -> int:
     options.add_argument("--data", type=Path)
     options.add_argument("--reader", help="member, busy member, auditor or operator alone")
     given = options.parse_args()
-    directory = given.data or Path(tempfile.mkdtemp(prefix="toolgate-history-"))
-    with ExitStack() as stack:
-        if given.data is None:
-            stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        services = stack.enter_context(EmbeddedServices(directory, durable=False))
+    with migrated(given.data) as (services, directory):
         _prepare(services, directory, given.large, given.total)
         _print(services.database_owner_url, given.reader)
     return 0
 
 
 def _prepare(services: EmbeddedServices, directory: Path, large: int, total: int) -> None:
-    os.environ |= services.addresses() | {
-        "TOOLGATE_ENV": "development",
-        "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-        "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
-        "PYTHONWARNINGS": "ignore",
-    }
-    for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
-        subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    import django
-
-    django.setup()
     if not (directory / "filled").exists():
         began = time.perf_counter()
         generator.generate(services.database_owner_url, _crowds(), large=large, total=total)

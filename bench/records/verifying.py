@@ -10,14 +10,11 @@ import asyncio
 import os
 import random
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +22,7 @@ from typing import Any
 import psycopg
 
 from bench.rig import machine
+from bench.rig.database import migrated
 from bench.rig.stack import ROOT
 from gateway.embedded.services.together import EmbeddedServices
 
@@ -42,28 +40,13 @@ def main() -> int:
     parser.add_argument("--jobs", default=f"1,{os.cpu_count()}", help="numbers of processes, with commas between")
     parser.add_argument("--data", type=Path, help="store the log there, and find it there the next time")
     given = parser.parse_args()
-    directory = given.data or Path(tempfile.mkdtemp(prefix="toolgate-verifying-"))
-    with ExitStack() as stack:
-        if given.data is None:
-            stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        services = stack.enter_context(EmbeddedServices(directory, durable=False))
+    with migrated(given.data) as (services, directory):
         _prepare(services, directory, given.calls)
         _print(services, directory, [int(jobs) for jobs in given.jobs.split(",")])
     return 0
 
 
 def _prepare(services: EmbeddedServices, directory: Path, count: int) -> None:
-    os.environ |= services.addresses() | {
-        "TOOLGATE_ENV": "development",
-        "TOOLGATE_DATA_DIR": str(directory / "toolgate"),
-        "DJANGO_SETTINGS_MODULE": "gateway.config.settings",
-        "PYTHONWARNINGS": "ignore",
-    }
-    for command in (["setup_database"], ["migrate", "-v0", "--skip-checks"]):
-        subprocess.run([sys.executable, "manage.py", *command], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    import django
-
-    django.setup()
     if not (directory / "sealed").exists():
         from audit.log import sealing
         from tenants.scope.transactions import close_pools
