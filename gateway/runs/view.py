@@ -178,14 +178,24 @@ def refresh(view: RunView, fresh: RunView, under_way: TurnView | None = None) ->
     show(view, under_way)
 
 
-def show(view: RunView, under_way: TurnView | None) -> None:
-    """Show a turn that another process has under way behind the turns of the rows, if it comes after them."""
-    if under_way is not None and view.run.status == _Status.IN_PROGRESS:
-        committed = view.turns[: view.run.turns]
-        # An attempt of an earlier driver is void, however late its text comes.
-        if under_way.number == len(committed) + 1 and under_way.attempt >= attempt_of(view.run.fence):
-            view.turns = [*committed, under_way]
+def show(view: RunView, under_way: TurnView | None) -> bool:
+    """Show a turn that another process has under way behind the turns of the rows, if it comes next.
+
+    False when the view's rows are behind it, and have to be read again: a turn is asked for when every call of the one
+    before has ended, and a reader who has come to the next turn is told nothing of an earlier one.
+    """
     view.changed()
+    if under_way is None or view.final:
+        return True
+    committed = view.turns[: view.run.turns]
+    # An attempt of an earlier driver is void, however late its text comes.
+    if under_way.number <= len(committed) or under_way.attempt < attempt_of(view.run.fence):
+        return True
+    at_rest = not committed or all(call.final for call in committed[-1].calls)
+    if under_way.number > len(committed) + 1 or view.run.status != _Status.IN_PROGRESS or not at_rest:
+        return False
+    view.turns = [*committed, under_way]
+    return True
 
 
 # --- as the contract shows it ----------------------------------------------------------------------------------------

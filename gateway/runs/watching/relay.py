@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -66,9 +66,13 @@ class _Followed:
 
 
 class Relay:
-    """One event loop's part: sends the text of the runs that it drives, receives that of the runs that it follows."""
+    """One event loop's part: sends the text of the runs that it drives, receives that of the runs that it follows.
 
-    def __init__(self) -> None:
+    `behind` is told of a run whose text is further than the rows that are shown of it.
+    """
+
+    def __init__(self, behind: Callable[[uuid.UUID], None] = lambda run_id: None) -> None:
+        self._behind = behind
         self.channel = f"toolgate:text:{uuid.uuid4().hex}"
         self.subscribed = asyncio.Event()
         self._driven: dict[uuid.UUID, _Driven] = {}
@@ -142,8 +146,8 @@ class Relay:
         """Show the run's turn under way in a view whose run another process drives; its reader is authorised."""
         followed = self._followed.setdefault(view.id, _Followed())
         followed.views.append(view)
-        if followed.turn is not None:
-            show(view, followed.turn)
+        if not show(view, followed.turn):
+            self._behind(view.id)
         self.ask()
         try:
             yield
@@ -197,7 +201,8 @@ class Relay:
 
     def _take(self, followed: _Followed, number: int, attempt: int, at: int, text: str) -> None:
         turn = followed.turn
-        if turn is None or (turn.number, turn.attempt) < (number, attempt):
+        new_turn = turn is None or (turn.number, turn.attempt) < (number, attempt)
+        if turn is None or new_turn:
             turn = followed.turn = TurnView(number, attempt)
         elif (turn.number, turn.attempt) > (number, attempt):
             return
@@ -206,8 +211,9 @@ class Relay:
             self.ask()
         elif new := text[turn.length - at :]:
             turn.say(new)
-        for view in followed.views:
-            show(view, turn)
+        shown = [show(view, turn) for view in followed.views]
+        if new_turn and not all(shown):
+            self._behind(followed.views[0].id)
 
 
 def _reached(turn: TurnView | None) -> tuple[int, int, int]:

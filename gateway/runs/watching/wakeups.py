@@ -29,7 +29,7 @@ class Waits:
     """One event loop's waiters, by run; `relay` is its part in passing on the text of turns under way."""
 
     def __init__(self) -> None:
-        self.relay = Relay()
+        self.relay = Relay(self.wake)
         self._events: dict[uuid.UUID, set[asyncio.Event]] = {}
         self._hearers: dict[uuid.UUID, list[Callable[[Progress], None]]] = {}
         self._logged: OrderedDict[uuid.UUID, Logged] = OrderedDict()

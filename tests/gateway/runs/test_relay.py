@@ -11,10 +11,13 @@ import orjson
 import pytest
 
 from gateway.runs.rows import Run
-from gateway.runs.view import RunView, TurnView
+from gateway.runs.view import RunView, TurnView, refresh
+from gateway.runs.watching import events
 from gateway.runs.watching import relay as relays
 from gateway.runs.watching.relay import INTEREST, Relay
-from tests.gateway.runs.rows import run_row
+from tests.gateway.runs.rows import call_row, run_row
+from tests.gateway.runs.rows import turn as made_turn
+from tests.gateway.runs.rows import view as made_view
 from tools.invocation.live import wakeups
 from tools.network import redis
 
@@ -176,6 +179,42 @@ async def test_text_is_not_shown_where_the_rows_have_gone_on(row: dict[str, Any]
     with relay.following(rows):
         relay.receive(orjson.dumps({"run": run_id.hex, "turn": 1, "attempt": 100, "at": 0, "text": "wh"}))
         assert [turn.text for turn in rows.turns] == [turn.text for turn in turns]
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "awaiting_approval"])
+async def test_the_next_turn_is_not_shown_behind_calls_whose_end_was_not_read(status: str) -> None:
+    """Else a reader would come to the next turn, and never be told what became of the calls."""
+    behind: list[uuid.UUID] = []
+    relay = Relay(behind.append)
+    rows = made_view(made_turn(1, "Saving.", call_row(1, 0, status)))
+    piece = {"run": rows.id.hex, "turn": 2, "attempt": 100, "at": 0, "text": "Sa"}
+    with relay.following(rows):
+        assert behind == []
+        relay.receive(orjson.dumps(piece))
+        relay.receive(orjson.dumps(piece | {"at": 2, "text": "ved."}))
+        assert [turn.number for turn in rows.turns] == [1]
+        # Its rows are read again once, however much text comes meanwhile.
+        assert behind == [rows.id]
+        before = [event.name for event in events.after(rows, events.START)]
+        refresh(rows, RunView(rows.run, [made_turn(1, "Saving.", call_row(1, 0, "success"))]), relay.under_way(rows.id))
+        assert [turn.text for turn in rows.turns] == ["Saving.", "Saved."]
+        assert "tool_call.settled" not in before
+        assert "tool_call.settled" in [event.name for event in events.after(rows, events.START)]
+
+
+@pytest.mark.parametrize("row", [{}, {"status": "requires_action"}])
+async def test_rows_that_lack_a_turn_or_still_wait_are_read_again_when_later_text_comes(row: dict[str, Any]) -> None:
+    behind: list[uuid.UUID] = []
+    relay = Relay(behind.append)
+    rows = made_view(made_turn(1, "Saving.", call_row(1, 0, "success")), **row)
+    with relay.following(rows):
+        number = 2 if row else 3
+        piece = {"run": rows.id.hex, "turn": number, "attempt": 100, "at": 0, "text": "Sa"}
+        relay.receive(orjson.dumps(piece))
+        assert (behind, len(rows.turns)) == ([rows.id], 1)
+        # Whoever comes later knows no more.
+        with relay.following(again := RunView(rows.run, list(rows.turns))):
+            assert (behind, len(again.turns)) == ([rows.id] * 2, 1)
 
 
 async def test_a_run_that_waits_for_humans_is_not_announced() -> None:
