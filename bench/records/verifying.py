@@ -102,7 +102,8 @@ def _call(dice: random.Random, tenant_id: uuid.UUID, user_id: uuid.UUID, moment:
     return {
         "id": uuid.UUID(int=call_id), "tenant_id": tenant_id, "user_id": user_id, "origin": "chat",
         "conversation_id": uuid.uuid4(), "message_id": uuid.uuid4(), "run_id": uuid.uuid4(), "turn": 1, "position": 0,
-        "tool_name": "save_note", "tier": "workspace", "input": given, "input_raw": None,
+        "tool_name": "save_note", "tier": "workspace", "agent": "default", "model": "offline/demo", "input": given,
+        "input_raw": None,
         "params_hash": sha256_hex(given), "decision": GATES, "time_limit_ms": 30_000, "created_at": moment,
         "row_key": dice.randbytes(32), "approval_id": None, "approved_params_hash": None, "resumed_decision": None,
         "status": "error" if refused else "success", "error_code": "validation_error" if refused else None,
@@ -112,7 +113,7 @@ def _call(dice: random.Random, tenant_id: uuid.UUID, user_id: uuid.UUID, moment:
         "side_effects": [] if refused else [{"kind": "note", "id": output["id"], "action": "created"}],
         "attempt": 0 if refused else 1, "fence": 0 if refused else 1,
         "execution_time_ms": None if refused else 12, "queued_at": None if refused else moment,
-        "started_at": None if refused else moment, "finished_at": moment,
+        "started_at": None if refused else moment, "finished_at": moment, "waits_on_run": None,
     }  # fmt: skip
 
 
