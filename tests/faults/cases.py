@@ -53,8 +53,8 @@ class Case:
 class Batch:
     """Cases that the process `killed` is in the middle of at once; `lost`: what is killed before, to bring it there.
 
-    `unswept`: until the kill nobody looks for leases that have run out, as those of a living process may when the
-    machine is busy.
+    `unswept`: until the kill nobody looks for leases that have run out, or for messages that were not taken, as those
+    of a living process may when the machine is busy. So it is until what is `lost` is killed.
     """
 
     cases: list[Case]
@@ -119,7 +119,7 @@ WORKER = [
 
 SWEEPER = [
     # It was lost without a trace, so it is claimed now.
-    Case(("tool_calls", "queued", "running"), NOTE[:-2] + ', "seconds": 2}}', _one("success 1", "success 2")),
+    Case(("tool_calls", "queued", "running"), NOTE[:-2] + ', "until": "{until}"}}', _one("success 1", "success 2")),
     Case(("tool_calls", "running", "queued"), HELD_LOOKUP, _either(Ending(("success 2",), 2))),
     Case(("tool_calls", "running", "error"), HELD_EFFECT, _either(Ending(("outcome_unknown 1",)))),
 ]
@@ -175,9 +175,9 @@ RESUMED = [
 
 BATCHES = {
     "web": Batch(WEB, "web", unswept=True),
-    "worker": Batch(WORKER, "worker"),
+    "worker": Batch(WORKER, "worker", unswept=True),
     "sweeper": Batch(SWEEPER, "worker", lost="worker"),
     "taking over": Batch(TAKING_OVER, "worker", lost="web"),
-    "decided": Batch(DECIDED, "web"),
+    "decided": Batch(DECIDED, "web", unswept=True),
     "resumed": Batch(RESUMED, "worker"),
 }

@@ -4,10 +4,12 @@ Half of the COMMITs are rolled back, the others are done, and in neither case ha
 suite also has each arrow's other half.
 """
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -49,8 +51,10 @@ class Taken:
         self.clients: list[tuple[Client, Case, str]] = []
         self.fates: dict[int, str] = {}
         self.frozen = frozen
+        # What the notes wait for.
+        self.until = Path(tempfile.mkdtemp(prefix="toolgate-until-")) / "now"
         deployment.wait_working()
-        if batch.unswept:
+        if batch.unswept or batch.lost:
             self.frozen.enter_context(stopped(deployment.stack.processes["beat"].pid))
         # Those that need several tries before the others, which then wait for nothing.
         for number, case in sorted(enumerate(batch.cases), key=lambda each: not each[1].hurries):
@@ -67,7 +71,8 @@ class Taken:
                 self.deployment.change("UPDATE agents SET max_seconds = %s WHERE slug = 'hasty'", 2 << tries)
             key = f"{name}-{tries}"
             hold = self.holds.hold(key, case.arrow)
-            client = Client(self.deployment, case.content.format(url=self.remote.url, name=key), key=key, **case.chat)
+            content = case.content.format(url=self.remote.url, name=key, until=self.until)
+            client = Client(self.deployment, content, key=key, **case.chat)
             if not case.hurries or self._reaches_its_call(client, hold):
                 self.fates[hold] = fate
                 self.clients.append((client, case, fate))
@@ -100,7 +105,9 @@ class Taken:
 
         self.deployment.wait_for(under_way)
         self.deployment.restart(name)
+        self.frozen.close()
         self.remote.gate.set()
+        self.until.touch()
 
     def all_stuck(self) -> list[Stuck]:
         """Each of them, once it waits inside its COMMIT."""

@@ -150,7 +150,8 @@ def test_nobody_is_locked_out_by_what_fifty_chats_reserve_at_the_most(tenant: Ca
     model = Model(share=0.1)
     model.gate.set()
     budget = make_budget(tenant, LIMIT)
-    with three(model) as (_, urls):
+    # Nobody is killed: a process that is slow on a busy machine keeps its runs, which are asked about once.
+    with three(model, RUN_LEASE_SECONDS="300") as (_, urls):
         answers = _chats(tenant, urls, model)
         until(lambda: _all_over(tenant))
     assert [answer.status_code for answer in answers] == [200] * CHATS

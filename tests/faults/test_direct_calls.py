@@ -1,5 +1,6 @@
 """Calls without a chat, while everything around them falls: the same call, run once, for who asks again."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,12 +35,13 @@ def _ended(deployment: Deployment, request: Request) -> dict[str, Any]:
     return call
 
 
-def test_a_worker_lost_inside_a_database_tool_costs_nothing(deployment: Deployment) -> None:
+def test_a_worker_lost_inside_a_database_tool_costs_nothing(deployment: Deployment, tmp_path: Path) -> None:
     deployment.wait_working()
-    arguments = {"title": "direct", "seconds": 2}
+    arguments = {"title": "direct", "until": f"{tmp_path}/now"}
     request = Request(deployment, "/api/v1/tools/slow_note/calls", {"arguments": arguments})
     deployment.wait_for(lambda: deployment.notes_under_way() == 1)
     deployment.stack.kill("worker")
+    (tmp_path / "now").touch()
     assert deployment.rows("SELECT * FROM notes WHERE title = 'direct'") == []
     deployment.stack.start("worker")
     call = _ended(deployment, request)

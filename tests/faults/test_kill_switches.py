@@ -57,7 +57,7 @@ def test_no_call_begins_once_the_switch_is_answered_however_many_processes_are_a
     halt, under_way = threading.Event(), threading.Barrier(len(addresses) + 1)
 
     def ask(url: str) -> None:
-        with httpx.Client(headers=tenant.alice.headers, timeout=60) as client:
+        with httpx.Client(headers=tenant.alice.headers) as client:
             client.post(f"{url}/api/v1/tools/add_task/calls", json=TASK)
             under_way.wait()
             while not halt.is_set():
@@ -83,7 +83,7 @@ def test_no_call_begins_once_the_switch_is_answered_however_many_processes_are_a
     last, took = ((moment - asked).total_seconds() * 1000 for moment in (max(begun), answered))
     print(f"the last call began {last:.0f} ms after the request; answered after {took:.0f} ms; {len(refused)} refused")
     for url in addresses:
-        chat = httpx.post(f"{url}/api/v1/chat", json={"content": "hello"}, headers=tenant.alice.headers, timeout=60)
+        chat = httpx.post(f"{url}/api/v1/chat", json={"content": "hello"}, headers=tenant.alice.headers)
         assert chat.status_code == 200
 
 
@@ -94,7 +94,7 @@ def test_a_call_that_is_queued_behind_a_worker_that_does_nothing_is_stopped(thre
     try:
         queued = [
             httpx.post(f"{addresses[1]}/api/v1/tools/{tool}/calls", json={"arguments": given, "wait": 0},
-                       headers=tenant.alice.headers, timeout=60).json()
+                       headers=tenant.alice.headers).json()
             for tool, given in (("web_search", {"query": "tea"}), ("add_task", {"title": "x"}))
         ]  # fmt: skip
         assert {each["status"] for each in queued} == {"queued"}

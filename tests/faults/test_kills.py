@@ -2,6 +2,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -20,10 +21,11 @@ TARGET = """
     FROM tenants WHERE slug = 'demo'"""
 
 
-def test_a_worker_lost_inside_a_database_tool_costs_nothing(deployment: Deployment) -> None:
-    client = Client(deployment, 'call: slow_note {"title": "slow", "seconds": 2}')
+def test_a_worker_lost_inside_a_database_tool_costs_nothing(deployment: Deployment, tmp_path: Path) -> None:
+    client = Client(deployment, f'call: slow_note {{"title": "slow", "until": "{tmp_path}/now"}}')
     deployment.wait_for(lambda: deployment.notes_under_way() == 1)
     deployment.stack.kill("worker")
+    (tmp_path / "now").touch()
     assert deployment.rows("SELECT * FROM notes WHERE title = 'slow'") == []
     deployment.stack.start("worker")
     assert deployment.end_of(client.key)["status"] == "completed"
@@ -63,17 +65,19 @@ def test_a_worker_stopped_past_its_lease_and_woken_changes_nothing(deployment: D
     deployment.send_signal("worker", signal.SIGSTOP)
     sleeper = deployment.stack.processes.pop("worker")
     deployment.stack.start("worker")
-    deployment.wait_for(lambda: _statuses(deployment, client) == ["error"])
-    [call] = deployment.calls_of(client.key)
-    assert call["error_code"] == "outcome_unknown"
-    remote.gate.set()
-    sleeper.send_signal(signal.SIGCONT)
-    assert deployment.end_of(client.key)["status"] == "completed"
-    deployment.wait_for(lambda: "claim lost" in deployment.stack.log("worker"))
-    assert deployment.calls_of(client.key) == [call]
-    assert deployment.ledger_of(call["id"]) == ["proposed", "settled"]
-    sleeper.kill()
-    sleeper.wait(PATIENCE_SECONDS)
+    try:
+        deployment.wait_for(lambda: _statuses(deployment, client) == ["error"])
+        [call] = deployment.calls_of(client.key)
+        assert call["error_code"] == "outcome_unknown"
+        remote.gate.set()
+        sleeper.send_signal(signal.SIGCONT)
+        assert deployment.end_of(client.key)["status"] == "completed"
+        deployment.wait_for(lambda: "claim lost" in deployment.stack.log("worker"))
+        assert deployment.calls_of(client.key) == [call]
+        assert deployment.ledger_of(call["id"]) == ["proposed", "settled"]
+    finally:
+        sleeper.kill()
+        sleeper.wait(PATIENCE_SECONDS)
 
 
 def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(deployment: Deployment, remote: Remote) -> None:
@@ -84,7 +88,8 @@ def test_a_run_whose_web_process_is_lost_is_taken_over_by_a_worker(deployment: D
     deployment.stack.kill("web")
     remote.gate.set()
     run = deployment.end_of(client.key)
-    assert (run["status"], run["fence"]) == ("completed", 2)
+    # A worker of a busy machine may lose it, too.
+    assert (run["status"], run["fence"] >= 2) == ("completed", True)
     sent = deployment.rows("SELECT event FROM notifications WHERE subject_id = %s", run["id"])
     assert sent == [{"event": "run.completed"}]
     [call] = deployment.calls_of(client.key)

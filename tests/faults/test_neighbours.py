@@ -40,14 +40,20 @@ def test_a_turn_that_is_committed_during_a_look_breaks_nothing(deployment: Deplo
         client = Client(deployment, f"call: guarded_effect {urls[0]}\nthen:\ncall: slow_effect {urls[1]}", key=key)
         with Humans(deployment, {key: "approve"}), psycopg.connect(deployment.superuser_url) as connection:
             deployment.wait_for(lambda: hold in holds.stuck())
+            locker_pid = connection.info.backend_pid
             # It waits for the COMMIT, and whoever comes after it to read the calls waits for it.
             locker = Thread(target=connection.execute, args=["LOCK TABLE tool_calls IN ACCESS EXCLUSIVE MODE"])
             locker.start()
-            deployment.wait_for(lambda: _waiting(deployment) == 1)
+            deployment.wait_for(lambda: locker_pid in _waiting(deployment))
             path = f"/api/v1/runs/{deployment.rows('SELECT id FROM runs WHERE idempotency_key = %s', key)[0]['id']}"
+            others = _waiting(deployment).keys()
             looker = Thread(target=lambda: answers.append(deployment.stack.get(deployment.alice, path)))
             looker.start()
-            deployment.wait_for(lambda: _waiting(deployment) > 1)
+            deployment.wait_for(
+                lambda: any(
+                    pid not in others and name.startswith("toolgate-web") for pid, name in _waiting(deployment).items()
+                )
+            )
             holds.let_commit(holds.stuck()[hold])
             locker.join()
             connection.rollback()
@@ -60,7 +66,8 @@ def test_a_turn_that_is_committed_during_a_look_breaks_nothing(deployment: Deplo
     assert remote.effects == {"/first": 1, "/second": 1}
 
 
-def _waiting(deployment: Deployment) -> int:
-    waiting = """SELECT count(DISTINCT pid) AS n FROM pg_locks
+def _waiting(deployment: Deployment) -> dict[int, str]:
+    """The backends that wait to read or lock calls, each with its process; the sweeper's may be among them."""
+    waiting = """SELECT pid, application_name AS process FROM pg_locks JOIN pg_stat_activity USING (pid)
         WHERE NOT granted AND relation = 'tool_calls'::regclass"""
-    return int(deployment.rows(waiting)[0]["n"])
+    return {row["pid"]: row["process"] for row in deployment.rows(waiting)}

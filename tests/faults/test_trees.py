@@ -138,7 +138,7 @@ class Round:
         for client in self.clients.values():
             client.join(PATIENCE_SECONDS)
         # A budget that is spent begins no run.
-        begun = [client for client in self.clients.values() if client.status != 402]
+        begun = [client for client in self.clients.values() if client.body.get("code") != "budget_exhausted"]
         self.deployment.wait_for(partial(self._settled, [client.key for client in begun]))
         return trees.check(self.deployment, self.remote, begun)
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 from tools.errors import ToolExecutionError, ToolTimeout
@@ -66,7 +67,8 @@ class GuardedEffect(SlowEffect):
 
 
 class SlowNote(Tool):
-    """Saves a note and dawdles before its transaction ends, or before it fails."""
+    """Saves a note and dawdles before its transaction ends, or before it fails: `until` a file is there, or for
+    `seconds`, or as long as a query that `asks`."""
 
     name = "slow_note"
     description = "Save a note, slowly."
@@ -78,6 +80,7 @@ class SlowNote(Tool):
             "fails": {"enum": ["at once", "late"]},
             "kills": {"type": "boolean"},
             "asks": {"type": "number"},
+            "until": {"type": "string"},
         },
         "required": ["title"],
         "additionalProperties": False,
@@ -92,8 +95,14 @@ class SlowNote(Tool):
         note = await held(ctx.notes, "notes").save(title=params["title"], content="slow", tags=[])
         if params.get("kills"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if "asks" in params:
-            await held(ctx.notes, "notes")._connection.execute("SELECT pg_sleep(%s)", [params["asks"]])
+        connection = held(ctx.notes, "notes")._connection
+        until = Path(params["until"]) if "until" in params else None
+        if "asks" in params and not (until and until.exists()):
+            await connection.execute("SELECT pg_sleep(%s)", [params["asks"]])
+        while until and not until.exists():
+            # PostgreSQL ends a transaction whose client says nothing.
+            await connection.execute("SELECT 'slow_note waits'")
+            await asyncio.sleep(0.1)
         await asyncio.sleep(params.get("seconds", 0))
         if params.get("fails") == "at once":
             raise ToolExecutionError("The note was refused.")
