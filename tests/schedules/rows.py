@@ -3,7 +3,7 @@
 import asyncio
 import os
 import uuid
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -25,17 +25,25 @@ def change(query: str, *values: object) -> None:
         connection.execute(query.encode(), values)
 
 
+def far_off() -> str:
+    """A time of each day that does not come while a test runs."""
+    return f"0 {(datetime.now(UTC) + timedelta(hours=12)).hour} * * *"
+
+
 def make_schedule(
     person: Person,
     *,
     content: str = "hello",
-    cron: str = "0 9 * * *",
+    cron: str | None = None,
     next_at: datetime | str | None = "now",
     agent: str | None = None,
 ) -> uuid.UUID:
-    """A schedule of the person's that is due since `next_at`, a moment or what PostgreSQL reads as one."""
+    """A schedule of the person's that is due since `next_at`, a moment or what PostgreSQL reads as one.
+
+    Without `cron` it is due once more, long after the test.
+    """
     made, me = uuid.uuid4(), person.principal
-    change(_MAKE, made, me.tenant_id, me.user_id, me.tenant_id, agent, cron, content, next_at)
+    change(_MAKE, made, me.tenant_id, me.user_id, me.tenant_id, agent, cron or far_off(), content, next_at)
     return made
 
 

@@ -22,8 +22,10 @@ from tests.waiting import eventually
 HOUR = timedelta(hours=1)
 
 
-def _on_the_hour(hours_ago: int) -> datetime:
-    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - hours_ago * HOUR
+def _hourly() -> tuple[str, datetime]:
+    """A time of each hour, as cron has it, and when it was last: half an hour ago, so that it is not due in a test."""
+    last = datetime.now(UTC).replace(second=0, microsecond=0) - HOUR / 2
+    return f"{last.minute} * * * *", last
 
 
 @pytest.fixture
@@ -46,10 +48,11 @@ async def test_a_run_of_a_schedule_goes_through_a_worker_and_its_calls_say_so(
     stack: Stack, tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    made = make_schedule(tenant.alice, content='call: add_task {"title": "Water the plants"}', next_at=_on_the_hour(0))
+    _, last = _hourly()
+    made = make_schedule(tenant.alice, content='call: add_task {"title": "Water the plants"}', next_at=last)
     await firing.fire(tenant.alice.scope, made)
     [slot] = slots(made)
-    assert (slot["status"], slot["cause"], slot["slot_at"]) == ("begun", "time", _on_the_hour(0))
+    assert (slot["status"], slot["cause"], slot["slot_at"]) == ("begun", "time", last)
     run = await eventually(lambda: [row for row in runs(tenant) if row["status"] == "completed"])
     assert [row["id"] for row in run] == [slot["run_id"]]
     [call] = rows("SELECT origin, agent, status, run_id FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
@@ -73,12 +76,13 @@ async def test_a_run_that_nobody_has_taken_over_is_found_and_its_time_has_not_be
 
 
 async def test_after_an_outage_the_newest_missed_slot_runs_and_the_others_are_skipped(tenant: Cast) -> None:
-    made = make_schedule(tenant.alice, cron="0 * * * *", next_at=_on_the_hour(2))
+    cron, last = _hourly()
+    made = make_schedule(tenant.alice, cron=cron, next_at=last - 2 * HOUR)
     assert await firing.fire_due() >= 1
     assert [(slot["slot_at"], slot["status"], slot["code"]) for slot in slots(made)] == [
-        (_on_the_hour(2), "skipped", "missed"),
-        (_on_the_hour(1), "skipped", "missed"),
-        (_on_the_hour(0), "begun", None),
+        (last - 2 * HOUR, "skipped", "missed"),
+        (last - HOUR, "skipped", "missed"),
+        (last, "begun", None),
     ]
     assert [slot["run_id"] for slot in slots(made)] == [None, None, runs(tenant)[0]["id"]]
     assert len(runs(tenant)) == 1
@@ -87,22 +91,23 @@ async def test_after_an_outage_the_newest_missed_slot_runs_and_the_others_are_sk
 
 
 async def test_of_a_long_outage_the_last_hundred_missed_slots_are_recorded(tenant: Cast) -> None:
-    made = make_schedule(tenant.alice, cron="0 * * * *", next_at=_on_the_hour(24 * 365))
+    cron, last = _hourly()
+    made = make_schedule(tenant.alice, cron=cron, next_at=last - 24 * 365 * HOUR)
     await firing.fire(tenant.alice.scope, made)
     found = slots(made)
     assert [slot["status"] for slot in found] == ["skipped"] * firing.MOST_MISSED + ["begun"]
-    assert found[-1]["slot_at"] == _on_the_hour(0)
+    assert found[-1]["slot_at"] == last
 
 
 async def test_two_beats_fire_each_slot_once(tenant: Cast) -> None:
-    made = [make_schedule(person, next_at=_on_the_hour(0)) for person in (tenant.alice, tenant.bob)]
+    made = [make_schedule(person, next_at=_hourly()[1]) for person in (tenant.alice, tenant.bob)]
     await asyncio.gather(*(firing.fire_due() for _ in range(4)))
     assert [len(slots(each)) for each in made] == [1, 1]
     assert len(runs(tenant)) == 2
 
 
 async def test_a_slot_is_skipped_while_the_last_run_is_under_way(tenant: Cast) -> None:
-    made = make_schedule(tenant.alice, next_at=_on_the_hour(0))
+    made = make_schedule(tenant.alice, next_at=_hourly()[1])
     await firing.fire(tenant.alice.scope, made)
     change("UPDATE schedules SET next_at = now() WHERE id = %s", made)
     await firing.fire(tenant.alice.scope, made)
