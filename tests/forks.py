@@ -93,6 +93,9 @@ def serve(asked: socket.socket, enter: Callable[[dict[str, str]], bool] | None =
                 os._exit(0)
             while os.getppid() == intermediate:
                 time.sleep(0.001)
+            if request["session"]:
+                os.setsid()
+            # At the end of this pipe it is known to the tests: by now it has the group that they send signals to.
             for descriptor in (reading, writing):
                 os.close(descriptor)
             asked.close()
@@ -115,8 +118,6 @@ def _entered(enter: Callable[[dict[str, str]], bool], environment: dict[str, str
 
 
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:
-    if request["session"]:
-        os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
