@@ -23,7 +23,7 @@ import psycopg
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
-from gateway.embedded.services import valkey
+from gateway.embedded.services import postgres, valkey
 from gateway.embedded.services.together import EmbeddedServices
 from tests.brokers import BROKERS
 from tests.hanging import pytest_runtest_teardown as pytest_runtest_teardown
@@ -44,7 +44,7 @@ for _transports in (httpx._transports.default, httpx2._transports.default):
     _transports.create_ssl_context = functools.cache(_transports.create_ssl_context)  # type: ignore[attr-defined]
 
 # The services that the tests stand on may start slowly, too.
-valkey.READY_SECONDS = PATIENCE_SECONDS
+valkey.READY_SECONDS = postgres.READY_SECONDS = postgres.HELD_SECONDS = PATIENCE_SECONDS
 valkey.DATABASES = BROKERS.stop
 
 ROOT = Path(__file__).resolve().parent.parent

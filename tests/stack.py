@@ -2,7 +2,6 @@
 
 import ipaddress
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -39,9 +39,13 @@ def free_port() -> int:
     return int(holder.getsockname()[1])
 
 
+# The addresses that nobody has had: this process's Valkey, in which they are counted, is its own.
+_hosts = count(1)
+
+
 def somewhere_else() -> dict[str, str]:
     """Headers of a client at an address of its own, so that log-ins of other tests do not count against it."""
-    return {"X-Forwarded-For": str(ipaddress.IPv4Address(random.getrandbits(24) | 10 << 24))}
+    return {"X-Forwarded-For": str(ipaddress.IPv4Address(next(_hosts) | 10 << 24))}
 
 
 _brokers = iter(BROKERS)

@@ -173,7 +173,7 @@ IMPATIENT = """
 from tests import hanging
 from tests.hanging import pytest_runtest_teardown
 
-hanging.TEARDOWN_SECONDS = hanging.AGAIN_SECONDS = 0.2
+hanging.TEARDOWN_SECONDS = hanging.AGAIN_SECONDS = 1.5
 """
 HANGS = """
 import threading
