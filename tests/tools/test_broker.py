@@ -20,7 +20,7 @@ from tests.stack import ROOT
 from tests.tools.test_send_email import self_signed
 from tests.tools.test_start import COMMANDS
 from tests.tools.workers import Queue
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 from tools.network import messages
 from tools.worker.broker import BrokerConnection, Transport
 
@@ -116,7 +116,7 @@ async def test_a_worker_that_ends_while_its_broker_is_away_leaves_its_messages_t
         worker = queue.start("--concurrency", "2", REDIS_URL=between.url)
         await _held(queue)
         worker.send_signal(signal.SIGTERM)
-        await eventually(lambda: "Warm shutdown" in queue.log())
+        await eventually(lambda: "begins nothing more" in queue.log())
         between.close()
         await eventually(lambda: worker.poll() is not None)
     assert 'event="messages left to the sweeper" messages=8 why=ConnectionError' in queue.log()
@@ -153,7 +153,13 @@ def test_no_process_starts_with_another_broker_than_calls_are_sent_to(process: s
     environment = os.environ | {name: "redis://elsewhere.example/0", "TOOLGATE_PROCESS": process}
     environment["PYTHONPATH"] = str(ROOT)
     ended = subprocess.run(
-        COMMANDS[process], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        COMMANDS[process],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
     assert ended.returncode == 1
     assert ended.stderr.strip().splitlines()[-1] == (

@@ -5,6 +5,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from tests.stack import free_port
 from tools.network.cache import TenantCache
 
 TENANT = uuid.UUID(int=1)
@@ -60,7 +61,7 @@ async def test_a_redis_that_is_away_or_hangs_is_a_miss(redis, monkeypatch):
     assert (redis.asked, redis.rows) == (2, {})
 
 
-async def test_a_closed_port_is_a_miss(unused_tcp_port):
-    redis = Redis(host="127.0.0.1", port=unused_tcp_port)
+async def test_a_closed_port_is_a_miss():
+    redis = Redis(host="127.0.0.1", port=free_port())
     assert await TenantCache(redis, TENANT).get("k") is None
     await redis.aclose()

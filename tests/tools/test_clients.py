@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from django.test import override_settings
 
+from tests.waiting import PATIENCE_SECONDS
 from tools.network import clients, egress
 from tools.network.clients import client_of, digest
 
@@ -64,7 +65,13 @@ async def place() -> AsyncIterator[Place]:
 async def ask(place: Place, key: clients.Key, method: str = "GET") -> int:
     """One request; the status of the answer. Raises EgressFailed."""
     async with client_of(key) as client:
-        answer = await client.request(method, place.url, connect_seconds=5, seconds=10, most=10)
+        return await _asked(client, place, method)
+
+
+async def _asked(client: egress.Client, place: Place, method: str) -> int:
+    answer = await client.request(
+        method, place.url, connect_seconds=PATIENCE_SECONDS, seconds=PATIENCE_SECONDS, most=10
+    )
     return answer.status
 
 
@@ -95,8 +102,8 @@ async def test_clients_that_nobody_uses_are_closed_when_there_are_too_many(
         for number in range(5):
             assert await ask(place, (TENANT, str(number), "")) == 200
         # Whoever uses one at the moment keeps it.
-        assert (await client.request("GET", place.url, connect_seconds=5, seconds=10, most=10)).status == 200
-    async with asyncio.timeout(10):
+        assert await _asked(client, place, "GET") == 200
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while place.open > 2:
             await asyncio.sleep(0.01)
     assert place.connections == 6

@@ -291,10 +291,10 @@ async def test_endless_headers_are_refused():
 
 
 async def test_an_unknown_name_and_a_closed_port_are_told_apart_from_nothing(places, names):
-    with socket.socket() as listener:
-        listener.bind((OUTSIDE, 0))
-        port = listener.getsockname()[1]
-    for url in (f"http://{OUTSIDE}:{port}/", "http://no-such-name.invalid/"):
-        with pytest.raises(Unanswered) as caught:
-            await get(url)
-        assert str(caught.value) == "It could not be reached, or cut its answer off."
+    # Bound, so that nobody else is given the port, and never listened on.
+    with socket.socket() as bound:
+        bound.bind((OUTSIDE, 0))
+        for url in (f"http://{OUTSIDE}:{bound.getsockname()[1]}/", "http://no-such-name.invalid/"):
+            with pytest.raises(Unanswered) as caught:
+                await get(url)
+            assert str(caught.value) == "It could not be reached, or cut its answer off."

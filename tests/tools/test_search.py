@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.stack import free_port
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
 from tools.builtin.web.web_search import WebSearch
@@ -266,8 +267,8 @@ async def test_a_body_that_is_cut_off_is_an_error(remote, http):
     assert "cut its answer off" in (await refused(http, remote)).message
 
 
-async def test_a_remote_that_is_away_is_an_error(http, unused_tcp_port):
-    away = SimpleNamespace(url=f"http://127.0.0.1:{unused_tcp_port}")
+async def test_a_remote_that_is_away_is_an_error(http):
+    away = SimpleNamespace(url=f"http://127.0.0.1:{free_port()}")
     assert "could not be reached" in (await refused(http, away)).message
 
 

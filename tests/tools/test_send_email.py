@@ -14,6 +14,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from tests.smtp import MailServer
+from tests.stack import free_port
 from tests.tools.context import context
 from tests.waiting import PATIENCE_SECONDS
 from tools.builtin.messages.send_email import SendEmail
@@ -185,8 +186,8 @@ async def test_a_server_that_hangs_up_leaves_it_open_whether_it_was_sent(verb, k
 
 
 async def test_where_nobody_listens_nothing_is_sent():
-    with MailServer() as server:
-        gone = server.settings
+    with mail_server() as server:
+        gone = server.settings | {"EMAIL_PORT": free_port()}
     with override_settings(**gone), pytest.raises(ToolExecutionError) as caught:
         await send()
     assert caught.value.message == (
