@@ -6,7 +6,8 @@ import socket
 from dataclasses import dataclass
 from typing import Any, Self
 
-PATIENCE = 60.0
+from tests.waiting import PATIENCE_SECONDS
+
 CHUNK = b"10000\r\n" + b"x" * 65536 + b"\r\n"
 
 
@@ -27,7 +28,7 @@ class Wire:
     """One connection: `with Wire(port) as wire: wire.send(b"GET …"); wire.answer()`."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._read = b""
 
