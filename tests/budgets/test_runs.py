@@ -19,6 +19,7 @@ from tests.budgets.rows import reservations as reserved
 from tests.database import rows
 from tests.gateway.runs.ports import Model
 from tests.people import Cast, Person
+from tests.waiting import PATIENCE_SECONDS
 
 USAGE = Usage(500, 50)
 NAME = "openai/gpt-4o-mini"
@@ -63,7 +64,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 async def _chat(person: Person, content: str = "hello", model: str = NAME) -> RunView:
     view = await lifecycle.begin(person.principal, ChatRequest(content, model=model))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await lifecycle.until_rest(person.scope, view)
     return view
 

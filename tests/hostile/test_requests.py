@@ -120,8 +120,7 @@ def test_an_idempotency_key_that_is_no_plain_text_is_refused(
     answer = httpx.post(
         f"{stack.url}/api/v1/chat",
         json={"content": "hello"},
-        headers=headers,
-        timeout=30,  # type: ignore[arg-type]
+        headers=headers,  # type: ignore[arg-type]
     )
     _is_problem(answer, 400, "invalid_request")
     _no_run(tenant)
