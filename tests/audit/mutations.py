@@ -420,8 +420,10 @@ def change_head(connection: Connection, rng: random.Random, number: int) -> Targ
     if how in ("root", "size", "origin", "created_at"):
         values = {how: other(rng, how, head[how])}
     elif how == "note":
-        place = rng.randrange(len(head["note"]) - 1)
-        values = {"note": head["note"][:place] + "x" + head["note"][place + 1 :]}
+        # Anywhere but at the end of the signature, where two bits of a character say nothing.
+        place = rng.randrange(len(head["note"].rstrip("=\n")) - 1)
+        written = "y" if head["note"][place] == "x" else "x"
+        values = {"note": head["note"][:place] + written + head["note"][place + 1 :]}
     elif how == "other key":
         values = {"note": sign(Checkpoint(head["origin"], head["size"], head["root"]).text(), stranger)}
     elif how == "other root":
