@@ -35,7 +35,9 @@ def _partitions() -> set[str]:
 
 
 async def test_a_call_of_now_is_in_this_months_partition(tenant: Cast) -> None:
-    assert await _partition_of(tenant, uuid7()) == f"tool_calls_{datetime.now(UTC):%Y_%m}"
+    call_id = uuid7()
+    moment = datetime.fromtimestamp((call_id.int >> 80) / 1000, UTC)
+    assert await _partition_of(tenant, call_id) == f"tool_calls_{moment:%Y_%m}"
 
 
 @pytest.mark.parametrize("moment", [datetime(2001, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)])

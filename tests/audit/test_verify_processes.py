@@ -78,7 +78,7 @@ def tampered(log: RunPorts, request: pytest.FixtureRequest) -> Iterator[str]:
             yield request.param
         finally:
             log.owner_url = log.owner_url.replace(copy, name)
-            connection.execute(f"DROP DATABASE {copy}".encode())
+            connection.execute(f"DROP DATABASE {copy} WITH (FORCE)".encode())
 
 
 @pytest.mark.usefixtures("small_slices")
