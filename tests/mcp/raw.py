@@ -1,6 +1,7 @@
 """JSON-RPC messages as plain HTTP requests, of either era."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -47,6 +48,14 @@ class Mcp:
         # As ASCII: lone surrogates can be sent as escapes only.
         own["Content-Type"] = "application/json"
         return httpx.post(self.url, content=json.dumps(body), headers=own | headers)
+
+    def heard(self, method: str, params: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Every message of the answer's stream, as it comes."""
+        body, headers = self.message(method, params)
+        with httpx.stream("POST", self.url, json=body, headers=headers) as answer:
+            for line in answer.iter_lines():
+                if said := line.removeprefix("data:").strip() if line.startswith("data:") else "":
+                    yield dict(json.loads(said))
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """The answer to a request: `result` or `error`."""

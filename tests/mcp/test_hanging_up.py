@@ -4,6 +4,7 @@ import signal
 import threading
 import uuid
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -99,12 +100,17 @@ def test_clients_that_hang_up_leave_the_databases_connections_to_others(stopped:
 
 
 @pytest.mark.parametrize("revision", [MODERN, OLD])
-def test_a_call_that_has_begun_ends_although_its_client_has_gone(served: "Stack", tenant: Cast, revision: str) -> None:
-    asking = Asking(Mcp(served.url, tenant.alice, revision), "slow_compute", {"seconds": 2})
+def test_a_call_that_has_begun_ends_although_its_client_has_gone(
+    served: "Stack", tenant: Cast, revision: str, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    asking = Asking(Mcp(served.url, tenant.alice, revision), "gated", {"files": [str(gate)]})
     running = _call(tenant, "running")
     asking.hang_up()
+    asking.thread.join()
+    gate.touch()
     call = ended(running["id"])
-    assert (call["status"], call["output"]) == ("success", {"seconds": 2})
+    assert (call["status"], call["output"]) == ("success", {"gates": 1})
     assert rows("SELECT id FROM tool_calls WHERE tenant_id = %(t)s AND error_code = 'cancelled'", t=tenant.id) == []
 
 
@@ -174,8 +180,10 @@ def ended_ids(tenant: Cast) -> list[Any]:
     return [call["id"] for call in recorded(tenant) if call["status"] in ("success", "error")]
 
 
-def test_a_worker_that_is_killed_in_a_call_costs_its_client_only_the_outcome(served: "Stack", tenant: Cast) -> None:
-    asking = Asking(Mcp(served.url, tenant.alice), "slow_compute", {"seconds": 20})
+def test_a_worker_that_is_killed_in_a_call_costs_its_client_only_the_outcome(
+    served: "Stack", tenant: Cast, tmp_path: Path
+) -> None:
+    asking = Asking(Mcp(served.url, tenant.alice), "gated", {"files": [str(tmp_path / "never")]})
     running = _call(tenant, "running")
     served.kill("worker")
     served.start("worker")

@@ -59,17 +59,21 @@ def test_a_denied_call_is_a_completed_task_whose_result_is_an_error(stack: "Stac
     assert done["result"]["structuredContent"]["error"]["code"] == "approval_denied"
 
 
-def test_a_call_that_takes_long_is_a_task_and_a_quick_one_is_not(served: "Stack", tenant: Cast) -> None:
+def test_a_call_that_takes_long_is_a_task(served: "Stack", tenant: Cast, tmp_path: Path) -> None:
     alice = Mcp(served.url, tenant.alice, tasks=True)
-    task_id = alice.call("slow_compute", {"seconds": 5})["taskId"]
+    gate = tmp_path / "gate"
+    task_id = alice.call("gated", {"files": [str(gate)]})["taskId"]
+    until(lambda: recorded(tenant)[0]["status"] == "running")
     assert (
         alice.result("tasks/update", {"taskId": task_id, "inputResponses": {"x": {"action": "cancel"}}})["resultType"]
         == "complete"
     )
     # It has begun, so it ends by itself.
     assert alice.result("tasks/cancel", {"taskId": task_id})["resultType"] == "complete"
+    assert alice.result("tasks/get", {"taskId": task_id})["status"] == "working"
+    gate.touch()
     assert ended(task_id)["status"] == "success"
-    assert alice.result("tasks/get", {"taskId": task_id})["result"]["structuredContent"] == {"seconds": 5}
+    assert alice.result("tasks/get", {"taskId": task_id})["result"]["structuredContent"] == {"gates": 1}
 
 
 def test_a_cancelled_task_ends_its_call_and_its_approval(stack: "Stack", tenant: Cast) -> None:

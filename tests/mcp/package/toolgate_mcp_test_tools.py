@@ -1,6 +1,7 @@
 """The tools that the official conformance suite calls, as another package would bring them."""
 
 import asyncio
+from pathlib import Path
 from typing import Any, ClassVar
 
 from asgiref.sync import sync_to_async
@@ -172,6 +173,27 @@ class SlowCompute(_Answer):
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
         await asyncio.sleep(params.get("seconds", 0))
         return ToolResult({"seconds": params.get("seconds", 0)}, "computed")
+
+
+class Gated(_Answer):
+    name = "gated"
+    description = "Say how far it is, and go on from there once a file is there."
+    parameters = {
+        "type": "object",
+        "properties": {"files": {"type": "array", "items": {"type": "string"}}},
+        "required": ["files"],
+        "additionalProperties": False,
+    }
+
+    async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
+        for percent, file in zip((0, 50), params["files"], strict=False):
+            # Again and again: who begins to listen late has not heard what was said before.
+            ctx.report(percent, 100)
+            while not Path(file).exists():
+                await asyncio.sleep(0.02)
+                ctx.report(percent, 100)
+        ctx.report(100, 100)
+        return ToolResult({"gates": len(params["files"])}, "passed")
 
 
 class FailingJob(_Answer):
