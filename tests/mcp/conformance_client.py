@@ -17,6 +17,8 @@ import aiohttp
 import django
 from cryptography.fernet import Fernet
 
+from tests.waiting import PATIENCE_SECONDS
+
 # Where the suite's servers send a user back to, and the client's document that they know.
 REDIRECT, DOCUMENT = "http://localhost:3000/callback", "https://conformance-test.local/client-metadata.json"
 ACCEPTED = {"confirmed": True}
@@ -38,7 +40,7 @@ def context() -> Any:
     from tools.interface import ToolContext
 
     nobody = uuid.UUID(int=0)
-    return ToolContext(uuid.uuid4(), nobody, nobody, None, None, 20.0)
+    return ToolContext(uuid.uuid4(), nobody, nobody, None, None, PATIENCE_SECONDS)
 
 
 async def authorized(url: str, added: str = "") -> str:
@@ -82,9 +84,8 @@ async def call(url: str, token: str, definition: Any, arguments: dict[str, Any],
     from tools.errors import ToolError
     from tools.questions import Answer, InputRequired
 
-    declared = Declared(
-        f"suite.{definition.name}", "A tool.", definition.parameters, "system", False, False, 20.0, definition.hash
-    )
+    name, limit = f"suite.{definition.name}", PATIENCE_SECONDS
+    declared = Declared(name, "A tool.", definition.parameters, "system", False, False, limit, definition.hash)
     credential = Credential(identity="bearer", secret=encrypt(token)) if token else Credential()
     tool = McpTool(declared, Endpoint("1", url, definition.http, credential))
     for _ in range(3):
@@ -148,7 +149,7 @@ async def everything(url: str, token: str) -> None:
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     key = (uuid.UUID(int=0), f"1 {url}", clients.digest(headers))
-    async with connected(key, uuid.UUID(int=0), url, headers, 20.0) as connection:
+    async with connected(key, uuid.UUID(int=0), url, headers, PATIENCE_SECONDS) as connection:
         found = await listing.read(connection)
         try:
             offer = mcp.read("suite", found)

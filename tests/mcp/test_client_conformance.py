@@ -20,7 +20,7 @@ def _expected(revision: str) -> Path:
     return HERE / f"expected-client-{revision}.yaml"
 
 
-# Thirty clients at once, each of which starts Python.
+# Thirty clients at once, each of which starts Python: none of them is held to a time of its own.
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("revision", sorted(MOST_FAILURES))
 def test_every_client_scenario_passes_but_those_that_are_known_to_fail(
@@ -28,7 +28,7 @@ def test_every_client_scenario_passes_but_those_that_are_known_to_fail(
 ) -> None:
     client = f"{sys.executable} -m tests.mcp.conformance_client"
     asked = ["client", "--command", client, "--requirements", revision, "--output-dir", str(tmp_path)]
-    command = [*suite, *asked, "--expected-failures", str(_expected(revision)), "--timeout", "90000"]
+    command = [*suite, *asked, "--expected-failures", str(_expected(revision)), "--timeout", "800000"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "✓ tools_call" in done.stdout
