@@ -11,6 +11,7 @@ from services.execution.tool import Declared, Endpoint, HttpTool
 from services.offers import descriptor
 from services.offers.definition import Definition
 from tests.services.api import OUTSIDE
+from tests.waiting import PATIENCE_SECONDS
 from tools.interface import ToolContext
 from tools.schemas import schema
 
@@ -38,5 +39,5 @@ async def called(tool: Definition, url: str, params: dict[str, Any], credential:
     assert violation(tool, params) == ""
     declared = Declared(f"desk.{tool.name}", "A tool.", tool.parameters, "elevated", False, False, 20.0, "")
     made = HttpTool(declared, Endpoint("desk", url, tool.http, credential or Credential()))
-    context = ToolContext(uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), None, None, 20.0)
+    context = ToolContext(uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), None, None, PATIENCE_SECONDS)
     return (await made.execute(params, context)).output

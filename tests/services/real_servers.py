@@ -31,9 +31,12 @@ class Everything:
     """`@modelcontextprotocol/server-everything` over Streamable HTTP; it forgets its sessions when it is restarted."""
 
     def __init__(self) -> None:
-        with socket.socket() as free:
-            free.bind((OUTSIDE, 0))
-            self.port = free.getsockname()[1]
+        # Bound at every address and never listened on: the kernel gives the port to nobody else, also while the server
+        # is down, and node shares it.
+        self._holder = socket.socket()
+        self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._holder.bind(("", 0))
+        self.port = self._holder.getsockname()[1]
         self.url = f"http://{OUTSIDE}:{self.port}/mcp"
         self._process: subprocess.Popen[bytes] | None = None
 

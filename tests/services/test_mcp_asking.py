@@ -16,6 +16,7 @@ from tests.people import Cast
 from tests.services.api import OUTSIDE, Api, Asked, Reply
 from tests.services.mcp_server import MODERN, OLDER, Error, Server, answered, stream, text
 from tests.services.test_mcp_passing_on import add
+from tests.waiting import PATIENCE_SECONDS
 from tools.errors import ToolError
 from tools.interface import ToolContext, ToolResult
 from tools.invocation import lookup
@@ -43,7 +44,7 @@ async def execution(tenant: Cast, **more: Any) -> ToolResult:
         tool = await lookup.of_call(connection, "notes.echo")
     assert isinstance(tool, ServiceTool)
     scope = tenant.alice.scope
-    ctx = ToolContext(scope.tenant_id, scope.tenant_id, scope.user_id, None, None, 10.0, **more)
+    ctx = ToolContext(scope.tenant_id, scope.tenant_id, scope.user_id, None, None, PATIENCE_SECONDS, **more)
     return await tool.execute({"text": "hello"}, ctx)
 
 

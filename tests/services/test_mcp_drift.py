@@ -19,6 +19,7 @@ from tests.people import Cast
 from tests.services.api import OUTSIDE, Api, Asked, Reply
 from tests.services.mcp_server import ECHO, MODERN, OLDER, Error, Server, text
 from tests.services.test_mcp_passing_on import add
+from tests.waiting import PATIENCE_SECONDS
 from tools.errors import ToolCallRejected, ToolError
 from tools.interface import ToolContext
 from tools.invocation import lookup
@@ -40,7 +41,7 @@ def row(tenant: Cast, slug: str = "notes") -> Row:
         return changes.found_tool(slug, "echo")
 
 
-async def called(tenant: Cast, seconds: float = 10.0) -> Any:
+async def called(tenant: Cast, seconds: float = PATIENCE_SECONDS) -> Any:
     """A call of the tool in this process; raises ToolError."""
     async with transaction(tenant.alice.scope) as connection:
         tool = await lookup.of_call(connection, "notes.echo")
@@ -160,7 +161,7 @@ async def test_a_server_that_does_not_answer_keeps_no_other_from_being_looked_at
 
     def silent(asked: Asked) -> Reply:
         loop.call_soon_threadsafe(arrived.set)
-        api.released.wait(20)
+        api.released.wait(PATIENCE_SECONDS)
         return Reply(500)
 
     api.on("/mcp", silent)

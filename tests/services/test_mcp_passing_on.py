@@ -22,6 +22,7 @@ from tenants.scope.transactions import TenantScope, transaction
 from tests.people import Cast
 from tests.services.api import OUTSIDE, Api, Asked, Reply
 from tests.services.mcp_server import MODERN, OLDER, Error, Server
+from tests.waiting import PATIENCE_SECONDS
 from tools.errors import ToolError
 from tools.gates.policy import Policy
 
@@ -215,7 +216,7 @@ async def test_a_tenant_that_waits_for_slow_servers_is_refused_more_and_no_other
 
     def slow(asked: Asked) -> Reply:
         if "resources/read" in asked.headers.get("mcp-method", ""):
-            api.released.wait(20)
+            api.released.wait(PATIENCE_SECONDS)
         return server._reply(asked)
 
     api.on("/mcp", slow)
