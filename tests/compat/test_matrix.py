@@ -44,7 +44,8 @@ def _heard(said: Said, stream: bool) -> bool:
 @STREAMS
 @EACH_MODEL
 def test_text(client: Client, llmock: LLMock, model: str, stream: bool) -> None:
-    question = script(llmock.pace(10), model, end=TEXT)
+    # So slow that no pause of a busy machine makes one piece of all.
+    question = script(llmock.pace(30), model, end=TEXT)
     said = client.ask(model, [client.user(question)], stream=stream)
     assert (said.text, said.calls, said.finish) == (TEXT, [], client.finishes["stop"])
     assert (said.toolgate["status"], _ran(said)) == ("completed", [])

@@ -17,7 +17,7 @@ from tests.compat.test_responses import ask, kinds, shown
 from tests.database import rows
 from tests.hostile.upstream import Upstream, completion, streamed
 from tests.people import Cast, Person
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 from tools.models import ToolSetting
 
 Client = Callable[[Person], openai.OpenAI]
@@ -226,11 +226,14 @@ def test_an_answer_waits_until_the_approved_call_has_run(upstream: Upstream, cli
         _until_somebody_waits_for_notes()
         assert not answering.done()
         holder.commit()
-        assert "a" in answering.result(30).output_text
+        assert "a" in answering.result(PATIENCE_SECONDS).output_text
     saved = rows("SELECT title FROM notes WHERE user_id = %(id)s", id=tenant.alice.scope.user_id)
     assert [note["title"] for note in saved] == ["a"]
 
 
 def _until_somebody_waits_for_notes() -> None:
-    query = "SELECT 1 AS it FROM pg_locks WHERE relation = 'notes'::regclass AND NOT granted"
+    query = (
+        "SELECT 1 AS it FROM pg_locks WHERE relation = 'notes'::regclass AND NOT granted"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     until(lambda: rows(query))

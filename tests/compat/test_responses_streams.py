@@ -12,6 +12,7 @@ from tests.compat.test_ownership import ROME, TASKS
 from tests.compat.test_responses import WEATHER, ask, kinds, shown
 from tests.hostile.upstream import Upstream, call_delta, completion, failing, streamed
 from tests.people import Cast, Person
+from tests.waiting import PATIENCE_SECONDS
 
 Client = Callable[[Person], openai.OpenAI]
 
@@ -50,7 +51,7 @@ def test_what_goes_on_from_a_response_that_is_still_made_waits_for_it(
     with ThreadPoolExecutor() as pool:
         answering = pool.submit(ask, alice, f"{script.name} and?", previous_response_id=first.id)
         gate.set()
-        assert answering.result(30).output_text == "Bye."
+        assert answering.result(PATIENCE_SECONDS).output_text == "Bye."
     assert shown(script, 1) == [("user", script.name), ("assistant", "Hello."), ("user", f"{script.name} and?")]
 
 

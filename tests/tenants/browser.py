@@ -8,6 +8,7 @@ import httpx
 
 from tests.people import PASSWORD, Person
 from tests.stack import Stack, somewhere_else
+from tests.waiting import PATIENCE_SECONDS
 
 _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
@@ -29,7 +30,7 @@ def log_in(browser: httpx.Client, username: str, password: str) -> httpx.Respons
 @contextmanager
 def logged_in(stack: Stack, person: Person) -> Iterator[httpx.Client]:
     """A browser with the person's session; their tenant must have been made with a password."""
-    with httpx.Client(base_url=stack.url, timeout=30, headers=somewhere_else()) as browser:
+    with httpx.Client(base_url=stack.url, timeout=PATIENCE_SECONDS, headers=somewhere_else()) as browser:
         answer = log_in(browser, person.username, PASSWORD)
         assert answer.status_code == 302, answer.text
         yield browser
