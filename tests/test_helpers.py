@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import hypothesis
 import pytest
 
 from tests import processes, waiting
@@ -53,6 +54,11 @@ def test_a_free_port_stays_free_for_whoever_asked_for_it() -> None:
             pass
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
+
+
+def test_what_hypothesis_tries_is_the_same_in_each_run_and_is_not_timed() -> None:
+    usual = hypothesis.settings()
+    assert (usual.derandomize, usual.deadline) == (True, None)
 
 
 def test_a_request_without_a_time_limit_of_its_own_is_waited_for() -> None:

@@ -123,8 +123,12 @@ def serving(api: Api, host: str = OUTSIDE) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing."""
 
-    server = ThreadingHTTPServer((host, 0), Handler)
-    server.daemon_threads = True
+    class Listener(ThreadingHTTPServer):
+        # Beyond its usual five, a connection is only tried again a second later.
+        request_queue_size = 128
+        daemon_threads = True
+
+    server = Listener((host, 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://{host}:{server.server_address[1]}"
