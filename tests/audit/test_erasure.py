@@ -252,8 +252,8 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
         assert await begun.settle(connection, row, success())
         erasing = asyncio.create_task(erase())
         # In this database: other tests' sessions wait for locks in theirs.
-        waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        while not rows(waiting):
+        waiting = "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted"
+        while not rows(f"{waiting} AND datname = current_database()"):
             assert not erasing.done()
             await asyncio.sleep(0.01)
     erased = await erasing
