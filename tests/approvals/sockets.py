@@ -25,6 +25,7 @@ class Socket:
             proxy=None,
         )
         self.wire: ClientConnection = self._connect
+        self._is_ready = False
 
     def __enter__(self) -> "Socket":
         return self
@@ -37,9 +38,11 @@ class Socket:
         self.wire.send(json.dumps(frame, default=str))
 
     def hear(self) -> dict[str, Any]:
-        """The next message."""
-        message: dict[str, Any] = json.loads(self.wire.recv(PATIENCE_SECONDS))
-        return message
+        """The next message; that it is ready may be said once more, where it came to listen late."""
+        while True:
+            message: dict[str, Any] = json.loads(self.wire.recv(PATIENCE_SECONDS))
+            if message["type"] != "ready" or not self._is_ready:
+                return message
 
     def hear_of(self, kind: str) -> dict[str, Any]:
         """The next message of a type; others are passed over."""
@@ -51,6 +54,7 @@ class Socket:
         """Wait until it tells what changes; how many requests wait."""
         message = self.hear()
         assert message["type"] == "ready", message
+        self._is_ready = True
         return int(message["pending"])
 
     def answer(self, **frame: Any) -> dict[str, Any]:
