@@ -56,18 +56,21 @@ queue.addEventListener("keydown", (event) => {
   cards[cards.indexOf(event.target.closest(".request")) + step]?.focus();
 });
 
-/** Bring the cards to what the server's own page says; what has left it is asked for by itself. */
+/** Bring the cards to what the server's own page says; what has left it is asked for by itself.
+ *
+ * A card that takes another's place meanwhile, as a decision has it, is newer than the page that was asked for before. */
 async function refresh() {
+  const ours = [...queue.querySelectorAll(".request")];
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
   // Logged out, or no longer an approver: the whole page says so better.
   if (response.redirected || response.status === 403) location.reload();
   if (!response.ok) return;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const theirs = new Map([...page.querySelectorAll(".request")].map((card) => [card.dataset.id, card]));
-  for (const card of queue.querySelectorAll(".request")) {
+  for (const card of ours) {
     const fresh = theirs.get(card.dataset.id) ?? (await gone(card));
     theirs.delete(card.dataset.id);
-    if (!fresh || fresh.dataset.version === card.dataset.version || card.ariaBusy === "true") continue;
+    if (!fresh || !card.isConnected || fresh.dataset.version === card.dataset.version || card.ariaBusy === "true") continue;
     replace(card, fresh);
     announce(fresh.dataset.said);
   }

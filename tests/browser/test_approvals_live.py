@@ -1,12 +1,13 @@
 """The queue follows what others do, over its socket and without."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 
-from playwright.async_api import WebSocketRoute, expect
+from playwright.async_api import Route, WebSocketRoute, expect
 
 from tests.approvals.api import decide, decision_rows
 from tests.approvals.requests import held
-from tests.browser.driving import Visit
+from tests.browser.driving import PATIENCE_MS, Visit
 from tests.browser.test_approvals import ask, card, live
 from tests.people import Cast
 from tests.stack import Stack
@@ -74,27 +75,70 @@ async def test_without_the_socket_the_page_says_so_and_looks_by_itself(
     visit: Visit, tenant: Cast, stack: Stack
 ) -> None:
     page = await visit("about:blank", tenant.carol)
+    # Time passes for the page only where the test says so: it neither looks nor connects before.
     await page.clock.install()
-    tried = 0
+    await page.clock.pause_at(datetime.now(UTC) + timedelta(minutes=1))
+    away, tried = True, 0
 
     async def refuse(socket: WebSocketRoute) -> None:
         nonlocal tried
         tried += 1
-        if tried < 4:
+        if away:
             await socket.close()
         else:
             socket.connect_to_server()
 
     await page.route_web_socket("**/ws/approvals/", refuse)
     await page.goto("/approvals/")
-    await expect(page.locator("#connection")).to_have_text("Reconnecting; looking every 10 seconds")
+    connection = page.locator("#connection")
+    await expect(connection).to_have_text("Reconnecting; looking every 10 seconds")
     request = held(tenant.alice)
-    await page.clock.run_for(900)
+    await page.clock.run_for(9_000)
     assert await card(page, request).count() == 0
-    await page.clock.run_for(11_000)
+    await page.clock.run_for(2_000)
     await expect(card(page, request)).to_be_visible()
-    await expect(page.locator("#connection")).to_have_text("Live")
-    assert tried == 4
+    await expect(connection).to_have_text("Reconnecting; looking every 10 seconds")
+    away = False
+    # However long its pause is by now.
+    while await connection.inner_text() != "Live":
+        await page.clock.run_for(1_000)
+    assert tried > 2
+
+
+async def test_a_look_that_began_before_a_decision_does_not_take_it_back(
+    visit: Visit, tenant: Cast, stack: Stack
+) -> None:
+    request = held(tenant.alice)
+    page = await visit("/approvals/", tenant.carol)
+    await live(page)
+    looked, decided, looked_again = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        if decided.is_set():
+            # What the page did with the answer before is done.
+            looked_again.set()
+            await route.continue_()
+            return
+        answer = await route.fetch(timeout=PATIENCE_MS)
+        looked.set()
+        await decided.wait()
+        await route.fulfill(response=answer)
+
+    await page.route("**/approvals/", late)
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    await looked.wait()
+    await page.get_by_role("button", name="Approve").click()
+    await expect(card(page, request).locator(".pill")).to_have_text("Approved by you")
+    await page.evaluate(
+        """() => {
+          window.replaced = 0;
+          new MutationObserver(() => (replaced += 1)).observe(document.getElementById("queue"), { childList: true });
+        }"""
+    )
+    decided.set()
+    await looked_again.wait()
+    assert await page.evaluate("replaced") == 0
+    await expect(card(page, request).locator(".pill")).to_have_text("Approved by you")
 
 
 async def test_whoever_is_demoted_sees_the_queue_no_longer(visit: Visit, tenant: Cast, stack: Stack) -> None:
