@@ -30,7 +30,7 @@ const link = (rel, more = {}) => put("link", { rel, href: `${EVIL}/${rel}`, ...m
     tried("socket", () => new Promise((yes) => { const s = new WebSocket(EVIL.replace("http", "ws")); s.onopen = () => yes("OPEN"); s.onerror = () => yes("refused"); })),
     tried("worker", () => new Promise((yes) => { const w = new Worker(URL.createObjectURL(new Blob([`fetch("${EVIL}/w")`]))); w.onerror = () => yes("refused"); })),
     tried("window", () => open(`${EVIL}/window`)),
-    tried("dialog", () => { const before = performance.now(); prompt("Password?"); return performance.now() - before < 1000 && "not shown"; }),
+    tried("dialog", () => prompt("Password?")),
     tried("camera", () => document.featurePolicy.allowsFeature("camera")),
     tried("position", () => new Promise((yes) => navigator.geolocation.getCurrentPosition(() => yes("KNOWN"), () => yes("refused")))),
     tried("frame", () => { put("iframe", { src: `${EVIL}/frame` }); }),

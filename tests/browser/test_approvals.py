@@ -10,7 +10,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.approvals.api import assert_untouched, decide, decision_rows, request_row
 from tests.approvals.requests import EDITED, held
-from tests.browser.driving import DESK, PHONE, Visit, sticking_out, tab_to
+from tests.browser.driving import DESK, PATIENCE_MS, PHONE, Visit, sticking_out, tab_to
 from tests.people import Cast, Person
 from tests.stack import Stack
 from tests.waiting import eventually
@@ -245,6 +245,7 @@ async def test_it_works_without_a_script(browser: Any, stack: Stack, tenant: Cas
     approved, denied = held(tenant.alice), held(tenant.alice)
     size = {"width": DESK[0], "height": DESK[1]}
     context = await browser.new_context(base_url=stack.url, java_script_enabled=False, viewport=size)
+    context.set_default_timeout(PATIENCE_MS)
     key = await asyncio.to_thread(session_of, tenant.carol)
     await context.add_cookies([{"name": "sessionid", "value": key, "url": stack.url}])
     page = await context.new_page()

@@ -6,7 +6,7 @@ import re
 from playwright.async_api import Page, Route, expect
 
 from tests.browser import events
-from tests.browser.driving import Visit, send
+from tests.browser.driving import PATIENCE_MS, Visit, send
 from tests.people import Cast
 from tests.stack import Stack
 
@@ -81,7 +81,7 @@ async def test_a_stream_that_breaks_is_taken_up_where_it_broke(visit: Visit, ten
     resumed: list[str | None] = []
 
     async def break_off(route: Route) -> None:
-        answer = await route.fetch()
+        answer = await route.fetch(timeout=PATIENCE_MS)
         text = await answer.text()
         await route.fulfill(status=200, headers=STREAM, body=text[: text.index("event: tool_call.settled") + 40])
 
@@ -107,7 +107,7 @@ async def test_a_message_whose_answer_never_came_is_sent_again_under_the_same_ke
     async def lose_the_first(route: Route) -> None:
         keys.append(await route.request.header_value("idempotency-key"))
         if len(keys) == 1:
-            await route.fetch()
+            await route.fetch(timeout=PATIENCE_MS)
             await route.abort()
         else:
             await route.continue_()

@@ -15,6 +15,7 @@ from tests.faults.deployment import PACKAGE
 from tests.faults.remote import Remote
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 MAIL = 'call: send_email {"to": "team@example.com", "subject": "Lunch", "body": "At noon?"}'
 # It shows by itself, and a page that is not looked at asks for nothing.
@@ -49,7 +50,7 @@ async def test_a_running_call_ends_before_ones_eyes(visit: Visit, tenant: Cast, 
     slow = asyncio.create_task(
         asyncio.to_thread(stack.chat, tenant.alice, f'call: slow_lookup {{"url": "{remote.url}/held/x"}}')
     )
-    assert await asyncio.to_thread(remote.reached.wait, 30)
+    assert await asyncio.to_thread(remote.reached.wait, PATIENCE_SECONDS)
     page = await visit("/history/", tenant.alice)
     row = page.locator(".call-row")
     await expect(row.locator(".pill")).to_have_text("Running")

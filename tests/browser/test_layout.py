@@ -24,10 +24,10 @@ async def test_no_page_scrolls_sideways_on_a_phone(visit: Visit, tenant: Cast, s
     wide = {}
     for path in paths:
         await page.goto(path)
-        for card in await page.locator("details.call > summary").all():
+        for number, card in enumerate(await page.locator("details.call > summary").all(), 1):
             await card.click()
             if path == "/history/":
-                await expect(page.locator("details.call[data-loaded]").last).to_be_visible()
+                await expect(page.locator("details.call[data-loaded]")).to_have_count(number)
         if found := await sticking_out(page):
             wide[path] = found
     assert wide == {}

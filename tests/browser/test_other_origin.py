@@ -166,6 +166,7 @@ async def test_a_page_of_any_other_origin_is_kept_out(
     browser: Browser, origin: str, stack: Stack, tenant: Cast
 ) -> None:
     page = await browser.new_page()
+    page.set_default_timeout(PATIENCE_MS)
     await page.goto(origin)
     found = await page.evaluate(
         """async ([gate, key]) => {

@@ -12,6 +12,7 @@ from tests.browser.test_axe import looked_at
 from tests.mcp.oauth import Program, ask, registered
 from tests.people import PASSWORD, Cast, make_tenant
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 PAGES = ("/settings/keys/", "/settings/applications/", "/settings/password/", "/settings/second-factor/")
 
@@ -52,7 +53,7 @@ async def test_a_member_allows_a_client_with_two_clicks_and_ends_its_access(
     await expect(page.get_by_role("heading", name="Allow Quill <i> to act for you?")).to_be_visible()
     assert await looked_at(page, "consent") == {}
     await page.get_by_role("button", name="Allow").click()
-    answer = await asyncio.wait_for(heard.get(), 60)
+    answer = await asyncio.wait_for(heard.get(), PATIENCE_SECONDS)
     server.close()
     assert (answer["state"], answer["iss"]) == ("s 1", stack.url)
     tokens = (await asyncio.to_thread(program.exchange, answer["code"], redirect_uri=back)).json()

@@ -15,6 +15,7 @@ from tests.database import rows
 from tests.gateway.runs.ports import Model, calling
 from tests.people import Cast, Person
 from tests.questions.asking import Asking, Workers, asks
+from tests.waiting import PATIENCE_SECONDS
 from tools.questions import Question
 
 SCHEMA: dict[str, Any] = {
@@ -51,7 +52,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
 async def _waiting(person: Person, workers: Workers) -> tuple[str, dict[str, Any]]:
     """The conversation of a run that waits for an answer, and its question."""
     view = await lifecycle.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while view.id in lifecycle._drives or not view.suspended:
             await workers.work(person)
             view = await lifecycle.look(person.scope, view.id)

@@ -14,9 +14,6 @@ from tests.people import Cast, Person
 from tests.rest import sse
 from tests.stack import Stack
 
-# Until a lease has run out, the sweeper has looked, and a worker has asked again.
-LEASE_MS = 60_000
-
 
 @pytest.fixture(scope="session")
 def upstream() -> Iterator[Upstream]:
@@ -34,7 +31,7 @@ def stack(upstream: Upstream) -> Stack:
 def _begun(url: str, person: Person, script: Script) -> str:
     """The conversation of a run that the web process at `url` drives; its own client goes away."""
     body = scripted(script, stream=True)
-    with httpx.stream("POST", f"{url}/api/v1/chat", json=body, headers=person.headers, timeout=30) as answer:
+    with httpx.stream("POST", f"{url}/api/v1/chat", json=body, headers=person.headers) as answer:
         created = next(event for event in sse.live(answer) if isinstance(event, sse.Event))
         return str(created.data["conversation_id"])
 
@@ -79,7 +76,8 @@ async def test_the_page_follows_a_run_to_the_worker_that_took_it_over(
         answer, run = page.locator("li.run .prose").last, page.locator("li.run").last
         await expect(answer).to_have_text("Hello", timeout=PATIENCE_MS)
         await asyncio.to_thread(stack.kill, "doomed web")
-        await expect(answer).to_have_text("Good", timeout=LEASE_MS)
+        # Once the lease has run out, the sweeper has looked, and a worker has asked again.
+        await expect(answer).to_have_text("Good", timeout=PATIENCE_MS)
         await expect(run).to_have_attribute("aria-busy", "true")
         for _ in range(5):
             steps.take()
