@@ -3,7 +3,7 @@ which takes a CPU second."""
 
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Browser, BrowserContext, Error
 
 from tests.browser.driving import PATIENCE_MS
 
@@ -43,7 +43,12 @@ class Windows:
     async def give_back(self) -> None:
         """Close the pages of a test, and keep those of its contexts that are as good as new."""
         for kind, context in self._taken:
-            if await _emptied(context, kind[0]):
+            try:
+                as_new = await _emptied(context, kind[0])
+            except Error:
+                # A page that has crashed, or is just on its way to another, does not answer.
+                as_new = False
+            if as_new:
                 self._free.append((kind, context))
             else:
                 await context.close()
