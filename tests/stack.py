@@ -30,11 +30,11 @@ END_SECONDS = 60
 _reserved: list[socket.socket] = []
 
 
-def free_port() -> int:
+def free_port(host: str = "127.0.0.1") -> int:
     """A loopback port that nobody listens on, and on which only a server that reuses addresses, as ours do, can."""
     holder = socket.socket()
     holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
+    holder.bind((host, 0))
     _reserved.append(holder)
     return int(holder.getsockname()[1])
 

@@ -3,7 +3,6 @@
 import os
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
+
+from tests.stack import free_port
 
 HERE = Path(__file__).resolve().parent
 NODE_MODULES = HERE.parents[1] / ".venv" / "node" / "node_modules"
@@ -74,20 +75,13 @@ class AuthorizationServer:
         raise AssertionError("it never sends the browser back")
 
 
-def free_port(host: str = HOST) -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind((host, 0))
-        return int(found.getsockname()[1])
-
-
 @contextmanager
 def authorization_server(*redirect_uris: str) -> Iterator[AuthorizationServer]:
     """One that knows these addresses to send people back to."""
     if shutil.which("node") is None or not (NODE_MODULES / "oidc-provider").is_dir():
         assert not os.environ.get("CI"), "CI must have node, and tests/node installed by `make test`"
         pytest.skip("there is no node, or tests/node is not installed")
-    issuer = f"http://{HOST}:{free_port()}"
+    issuer = f"http://{HOST}:{free_port(HOST)}"
     command = ["node", str(HERE / "server.mjs"), str(NODE_MODULES), issuer, *redirect_uris]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
