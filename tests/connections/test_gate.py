@@ -35,8 +35,9 @@ def test_it_has_nothing_to_say_about_tools_that_are_not_called_in_the_users_name
     assert GATE.concerns(Candidate(TOOL.name, TOOL, {}), context(desk=ConnectionState("none"))) is True
 
 
-@pytest.mark.parametrize("until", [None, time.time() + 3600], ids=["for ever", "for an hour"])
-def test_a_connection_that_is_there_lets_the_call_through(until: float | None) -> None:
+@pytest.mark.parametrize("seconds", [None, 3600], ids=["for ever", "for an hour"])
+def test_a_connection_that_is_there_lets_the_call_through(seconds: int | None) -> None:
+    until = None if seconds is None else time.time() + seconds
     assert asked(ConnectionState("connected", until)) == GateResult("connection", True)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from services.connections import flow
 from services.connections.errors import ServerFailed
-from services.credentials import Credential, CredentialUnavailable, NotConnected, RefusedThere, resolver
+from services.credentials import Credential, CredentialUnavailable, NotConnected, RefusedThere, resolver, tokens
 from services.execution.tool import Declared, Endpoint, HttpTool
 from services.oauth import discovery, exchange, grants
 from services.oauth.errors import ServerUnusable
@@ -21,6 +21,7 @@ from tests.connections.connecting import SESSION, add, expire, headers, kept
 from tests.database import rows
 from tests.people import Cast
 from tests.services.api import Api, Asked, Reply, as_json
+from tests.waiting import PATIENCE_SECONDS
 from tools.errors import ToolCallRejected
 from tools.interface import ToolContext
 
@@ -118,12 +119,15 @@ async def test_metadata_that_lies_or_leads_inwards_connects_nobody(tenant: Cast,
 
 
 async def test_a_server_that_is_down_is_said_so_and_the_present_token_is_used_to_its_end(
-    tenant: Cast, api: Api, url: str
+    tenant: Cast, api: Api, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As if it were due in the next minute, without a minute that could pass meanwhile.
+    monkeypatch.setattr(tokens, "AHEAD_SECONDS", 7200)
+    monkeypatch.setattr(tokens, "PAUSE_SECONDS", 3600)
     api.on(METADATA, as_json(metadata(url)))
-    api.on("/token", as_json(GOOD | {"expires_in": 30}))
+    api.on("/token", as_json(GOOD))
     service = await asyncio.to_thread(add, tenant, URL, client(url))
-    # It is due soon, being good for half a minute, and not at once; then the server is away.
+    # It is due soon, being good for an hour, and not at once; then the server is away.
     for _ in range(3):
         assert (await headers(service, tenant.alice))["Authorization"] == f"Bearer {TOKEN}"
     assert len(api.of("/token")) == 1
@@ -149,20 +153,24 @@ async def test_a_server_that_is_down_is_said_so_and_the_present_token_is_used_to
 async def test_a_slow_server_is_not_waited_for_longer_than_its_time_and_asked_once_for_all(
     tenant: Cast, api: Api, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exchange, "SECONDS", 0.3)
-
     def slow(asked: Asked) -> Reply:
-        api.released.wait(60)
+        api.released.wait(PATIENCE_SECONDS)
         return as_json(GOOD)
 
     api.on(METADATA, as_json(metadata(url)))
-    api.on("/token", slow)
+    api.on("/token", as_json(GOOD))
     service = await asyncio.to_thread(add, tenant, URL, client(url))
+    # The server is known, and was quick so far.
+    assert await headers(service, tenant.alice)
+    await asyncio.to_thread(expire, tenant)
+    api.on("/token", slow)
+    # Long enough for all of them to come while the first one waits.
+    monkeypatch.setattr(exchange, "SECONDS", 3.0)
     asking = [headers(service, tenant.alice) for _ in range(10)]
     found = await asyncio.gather(*asking, return_exceptions=True)
     assert {type(each) for each in found} == {CredentialUnavailable}
     assert {"did not answer in time" in str(each) for each in found} == {True}
-    assert len(api.of("/token")) == 1
+    assert len(api.of("/token")) == 2
 
 
 async def test_the_resource_a_service_names_is_held_to_its_own_host(tenant: Cast, api: Api, url: str) -> None:
