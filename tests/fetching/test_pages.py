@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from tests.tools.test_egress import INSIDE, OUTSIDE, names, places
+from tests.waiting import PATIENCE_SECONDS
 from tools.errors import ToolCallRejected, ToolTimeout, ToolValidationError
 from tools.fetching import extraction, pages, robots
 from tools.fetching.pages import Page
@@ -26,8 +27,11 @@ ARTICLE = (
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No site is remembered from another test."""
+    """No site is remembered from another test; and a machine that is busy is no page that takes for ever."""
     monkeypatch.setattr(pages, "_robots", robots.Memory())
+    monkeypatch.setattr(pages, "CONNECT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(extraction, "START_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(extraction, "SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -45,7 +49,7 @@ def site(places: Any) -> Any:
     return outside
 
 
-async def fetched(url: str, *hosts: str, seconds: float = 60.0) -> Page:
+async def fetched(url: str, *hosts: str, seconds: float = PATIENCE_SECONDS) -> Page:
     """The page, for a tenant that allows these hosts."""
 
     async def allowed() -> tuple[str, ...]:
@@ -54,7 +58,7 @@ async def fetched(url: str, *hosts: str, seconds: float = 60.0) -> Page:
     return await pages.fetch(TENANT, url, allowed, seconds)
 
 
-async def refused(url: str, *hosts: str, seconds: float = 60.0) -> str:
+async def refused(url: str, *hosts: str, seconds: float = PATIENCE_SECONDS) -> str:
     """The words that a fetch is refused with."""
     with pytest.raises(ToolCallRejected) as caught:
         await fetched(url, *hosts, seconds=seconds)
@@ -286,7 +290,7 @@ async def test_a_page_that_takes_too_long_is_ended_and_the_next_one_is_read(
     ticks = asyncio.create_task(_ticks())
     assert "built so that its text cannot be found within" in await refused(f"{site.url}/bomb")
     assert await _stopped(ticks) > 1
-    monkeypatch.setattr(extraction, "SECONDS", 60.0)
+    monkeypatch.setattr(extraction, "SECONDS", PATIENCE_SECONDS)
     assert (await fetched(f"{site.url}/page")).title == "Rivers & mountains"
 
 
@@ -312,7 +316,10 @@ async def _stopped(ticks: "asyncio.Task[int]") -> int:
      "&" * 500_000],
     ids=["nested", "unclosed", "tables", "attributes", "brackets", "entities"],
 )  # fmt: skip
-async def test_other_bombs_are_answered_with_words_or_text(site: Any, page: str) -> None:
+async def test_other_bombs_are_answered_with_words_or_text(
+    site: Any, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extraction, "SECONDS", 6.0)
     site.answers["/x"] = html(page)
     try:
         answered = (await fetched(f"{site.url}/x")).text
