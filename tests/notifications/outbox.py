@@ -60,7 +60,7 @@ async def publish(person: Person, request_id: uuid.UUID, change: Change = "reque
 
 def outbox(cast: Cast) -> list[dict[str, Any]]:
     """The tenant's notifications, oldest first."""
-    return rows("SELECT * FROM notifications WHERE tenant_id = %(t)s ORDER BY created_at", t=cast.id)
+    return rows("SELECT * FROM notifications WHERE tenant_id = %(t)s ORDER BY created_at, id", t=cast.id)
 
 
 def owner(statement: str, *values: object) -> None:

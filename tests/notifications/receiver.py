@@ -59,6 +59,12 @@ class Receiver:
         answer = self.answers.pop(0) if self.answers else 200
         return web.Response(status=answer) if isinstance(answer, int) else await answer(request)
 
+    async def told(self, count: int) -> None:
+        """Return when so many messages have come."""
+        while len(self.messages) < count:
+            self.reached.clear()
+            await self.reached.wait()
+
     def _verified(self, request: web.Request, body: bytes) -> bool:
         key = base64.b64decode(self.secret.removeprefix("whsec_"), validate=True)
         assert len(key) == 32

@@ -52,7 +52,7 @@ async def test_a_run_that_waits_and_completes_is_posted_without_a_word_of_it(
         assert (await client.post(url, json={}, headers=tenant.carol.headers)).status_code == 200
     await eventually(lambda: "run.completed" in events(tenant))
     # The stack's worker may not reach a private address, and says so; then it is our turn.
-    await eventually(lambda: all(row["attempts"] for row in outbox(tenant)))
+    await eventually(lambda: all(row["problem"] for row in outbox(tenant)))
     make_due(tenant)
     await delivery.deliver(tenant.id)
     assert events(tenant) == ["run.requires_action", "run.completed"]
