@@ -118,7 +118,7 @@ def test_the_other_calls_of_the_turn_go_on_and_the_model_is_asked_once_all_are_f
 
 def test_a_client_may_wait_for_the_decision(stack: Stack, tenant: Cast) -> None:
     answers: list[httpx.Response] = []
-    asking = threading.Thread(target=lambda: answers.append(stack.chat(tenant.alice, MAIL, wait=30)))
+    asking = threading.Thread(target=lambda: answers.append(stack.chat(tenant.alice, MAIL, wait=60)))
     asking.start()
     found = until(lambda: rows("SELECT id FROM approval_requests WHERE tenant_id = %(id)s", id=tenant.id))
     until(

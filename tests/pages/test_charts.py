@@ -22,9 +22,27 @@ MOST_BYTES = 100_000
 USUAL = {"calls": 10, "succeeded": 7, "refused": 2, "failed": 1, "timed": 8, "total_ms": 400, "ms_30": 8}
 
 
+NOW = datetime.now(UTC)
+
+
+class StandingStill(datetime):
+    """A clock whose hour does not end within a test."""
+
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+        """The same moment each time."""
+        return NOW.astimezone(tz)
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is counted and what is drawn are of the same hour."""
+    monkeypatch.setattr(charts, "datetime", StandingStill)
+
+
 def this_hour() -> datetime:
     """When it began."""
-    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    return NOW.replace(minute=0, second=0, microsecond=0)
 
 
 def counted(tenant: Cast, user_id: uuid.UUID | None, *, back: timedelta = timedelta(), **columns: Any) -> None:

@@ -110,7 +110,7 @@ def test_each_line_says_in_words_what_its_bars_show(stack: Stack, tenant: Cast) 
     page = _page(tenant.alice, _said(stack, tenant.alice, RUN)["run_id"])
     said = re.findall(r'<span class="unseen">((?:from|at) [^<]+)</span>', page)
     assert len(said) == 6
-    assert re.fullmatch(r"from (under 1 ms|\d+ ms) on: the model for .+", said[0])
+    assert re.fullmatch(r"from [^:]+ on: the model for .+", said[0])
     assert re.fullmatch(r"from [^:]+: (waited for .+, then )*ran for .+", said[1])
     assert re.fullmatch(r"at .+", said[4])
 
