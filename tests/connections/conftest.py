@@ -6,6 +6,7 @@ from django.test import override_settings
 
 from tests.connections.authorization import HOST, AuthorizationServer, authorization_server
 from tests.services.api import Api, serving
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +26,10 @@ def _steered(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _outside() -> Iterator[None]:
-    """The operator lets the servers of these tests be reached."""
+def _outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The operator lets the servers of these tests be reached, and a machine that is busy is no server that hangs."""
+    for seconds in ("CONNECT_SECONDS", "SECONDS"):
+        monkeypatch.setattr(f"services.oauth.exchange.{seconds}", PATIENCE_SECONDS)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), (ip_network(f"{HOST}/32"),))):
         yield
 

@@ -75,7 +75,7 @@ def test_a_call_that_is_refused_leaves_nothing_and_says_what_to_do(stack: Stack,
     assert call["error_code"] == "validation_error"
     assert '"at" is in the past: it is' in call["error_message"]
     answer = ask(tenant.alice, "POST", "tools/message/calls", {
-        "arguments": {"to": "inbox", "text": "x", "operation": {"type": "react", "emoji": "tada"}}, "wait": 30,
+        "arguments": {"to": "inbox", "text": "x", "operation": {"type": "react", "emoji": "tada"}}, "wait": 60,
     })  # fmt: skip
     assert answer.json()["error"]["code"] == "validation_error", answer.content
     assert "The inbox cannot react." in answer.json()["error"]["message"]

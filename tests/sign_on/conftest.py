@@ -6,16 +6,20 @@ import pytest
 from django.test import Client, override_settings
 
 from tests.services.api import OUTSIDE, Api, serving
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.sign_on.provider import Provider
 
 
 @pytest.fixture
-def provider() -> "Iterator[Provider]":
-    """A provider that the operator lets be reached, with windows that no slow machine lets end within a test."""
+def provider(monkeypatch: pytest.MonkeyPatch) -> "Iterator[Provider]":
+    """A provider that the operator lets be reached, with times and windows that no slow machine lets end within a
+    test."""
     from tests.sign_on.provider import Provider
 
+    for seconds in ("CONNECT_SECONDS", "SECONDS"):
+        monkeypatch.setattr(f"services.oauth.exchange.{seconds}", PATIENCE_SECONDS)
     api = Api()
     with (
         serving(api) as address,
