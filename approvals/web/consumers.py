@@ -1,6 +1,6 @@
 """The approver's socket, `/ws/approvals/`: tells what changes in a tenant's queue, and takes verdicts.
 
-    ← {"type": "ready", "pending": n}                      once, when it begins to tell
+    ← {"type": "ready", "pending": n}                      when it begins; again where it comes to listen later
     ← {"type": "approval", "approval": {…}}                when a request is new or decided
     → {"type": "approve" | "deny", "id", "reason"?, "seen"?, "arguments"?, "ref"?}
     ← {"type": "decided", "ref", "approval": {…}}

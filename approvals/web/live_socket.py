@@ -1,5 +1,7 @@
 """A socket that tells what changes: who may open it, how it listens to Redis, how it ends.
 
+Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard.
+
 Whoever may no longer read what it tells is told nothing more: the socket closes with 4403.
 """
 
@@ -47,7 +49,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
     """One socket; what changes is told by a task beside its frames.
 
     A subclass says which `scope` its member needs, which group of the channel layer it listens to (`group`), what it
-    says when it begins (`ready`), and of each change (`change`; None: nothing). The last two run in a thread.
+    says when it begins, also anew (`ready`), and of each change (`change`; None: nothing). The last two run in a
+    thread.
     """
 
     # The consumer listens by itself, so that a Redis that is away neither refuses the socket nor fills the memory.
@@ -59,7 +62,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         raise NotImplementedError
 
     def ready(self, principal: Principal) -> dict[str, Any]:
-        """What the socket says first; synchronous."""
+        """What the socket says first, and whenever it may have missed something; synchronous."""
         raise NotImplementedError
 
     def change(self, principal: Principal, changed_id: uuid.UUID) -> dict[str, Any] | None:
@@ -73,7 +76,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._listening = asyncio.Event()
         self._changed: dict[uuid.UUID, None] = {}
         self._wake = asyncio.Event()
-        self._over = False
+        self._begun = self._missed = self._over = False
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -128,6 +131,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
                     channel = channel or await layer.new_channel()
                     await layer.group_add(group, channel)
                     self._listening.set()
+                    if self._begun:
+                        self._missed = True
+                        self._wake.set()
                     while True:
                         self._note(await layer.receive(channel))
                 except (RedisError, OSError, TimeoutError):
@@ -148,10 +154,14 @@ class LiveConsumer(AsyncWebsocketConsumer):
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     await self._listening.wait()
+            self._begun = True
             await self.say(await in_thread(self._ready))
             while True:
                 await self._wake.wait()
                 self._wake.clear()
+                if self._missed:
+                    self._missed = False
+                    await self.say(await in_thread(self._ready))
                 while self._changed:
                     changed_id = next(iter(self._changed))
                     del self._changed[changed_id]

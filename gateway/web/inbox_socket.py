@@ -1,6 +1,6 @@
 """The socket of a person's inbox, `/ws/inbox/`: tells how many entries are unread.
 
-    ← {"type": "unread", "count": n, "more": false}   once, when it begins to tell, and whenever the inbox changes
+    ← {"type": "unread", "count": n, "more": false}   when it begins to tell, and whenever the inbox changes
 
 `more`: there are more than `count`. Frames that a client sends are ignored.
 """

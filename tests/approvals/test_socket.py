@@ -1,6 +1,5 @@
 """What the approver's socket tells, and how it answers verdicts and garbage."""
 
-import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -17,7 +16,6 @@ from tests.approvals.requests import EDITED, INPUT, held
 from tests.approvals.sockets import Socket, page
 from tests.people import Cast
 from tests.stack import Stack
-from tests.waiting import PATIENCE_SECONDS
 from tools.models import ToolSetting
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
@@ -112,7 +110,7 @@ def test_garbage_is_refused_frame_by_frame_and_the_socket_lives(stack: Stack, te
         socket.ready()
         for frame, field in GARBAGE:
             socket.wire.send(frame.replace("%s", str(request)) if isinstance(frame, str) else frame)
-            refused = socket.hear()
+            refused = socket.hear_of("refused")
             shown = frame[:80]
             assert (refused["type"], refused["status"], refused["code"]) == ("refused", 400, "invalid_request"), shown
             assert refused.get("field") == field, shown
@@ -153,5 +151,5 @@ def test_what_is_told_is_json_that_any_client_reads(stack: Stack, tenant: Cast) 
     with Socket(stack, tenant.carol.headers) as socket:
         socket.ready()
         decide(stack, tenant.olga, request, "approve")
-        message = json.loads(socket.wire.recv(PATIENCE_SECONDS))
+        message = socket.hear_of("approval")
     assert message["approval"]["input"] == hostile
