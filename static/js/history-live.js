@@ -34,7 +34,8 @@ export function watch(unfold) {
       const pill = document.querySelector(`#row-${CSS.escape(dataset.call)} .pill`);
       const call = pill?.closest("details.call");
       if (!pill || pill.dataset.status === dataset.status) continue;
-      if (call.dataset.loaded) await unfold(call);
+      // Also one whose inside is just being brought: that may be of before.
+      if (call.dataset.loaded || call.open) await unfold(call);
       tell(`${call.querySelector(".name").textContent}: ${pill.textContent.trim()}`);
     }
   }

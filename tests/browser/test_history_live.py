@@ -1,13 +1,14 @@
 """A call that changes before one's eyes: of a tool that takes its time, and of a human who decides."""
 
 import asyncio
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from gateway.embedded.services.together import EmbeddedServices
 from tests.browser.driving import PATIENCE_MS, Visit
@@ -64,6 +65,35 @@ async def test_a_running_call_ends_before_ones_eyes(visit: Visit, tenant: Cast, 
     # Neither the focus nor what was unfolded is lost, and who cannot see it is told.
     await expect(row).to_be_focused()
     await expect(page.locator("#announcements")).to_have_text("slow_lookup: Done")
+    assert (await slow).json()["tool_calls"][0]["status"] == "success"
+
+
+async def test_a_call_that_ends_while_it_unfolds_shows_its_end(
+    visit: Visit, tenant: Cast, stack: Stack, remote: Remote
+) -> None:
+    slow = asyncio.create_task(
+        asyncio.to_thread(stack.chat, tenant.alice, f'call: slow_lookup {{"url": "{remote.url}/held/x"}}')
+    )
+    assert await asyncio.to_thread(remote.reached.wait, PATIENCE_SECONDS)
+    page = await visit("/history/", tenant.alice)
+    row, asked, ended = page.locator(".call-row"), asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        if asked.is_set():
+            await route.continue_()
+            return
+        answer = await route.fetch(timeout=PATIENCE_MS)
+        asked.set()
+        await ended.wait()
+        await route.fulfill(response=answer)
+
+    await page.route(re.compile(r"/history/[0-9a-f-]{36}/$"), late)
+    await row.click()
+    await asked.wait()
+    remote.gate.set()
+    await expect(row.locator(".pill")).to_have_text("Done")
+    ended.set()
+    await expect(page.locator(".inside")).to_contain_text('"status": 200')
     assert (await slow).json()["tool_calls"][0]["status"] == "success"
 
 
