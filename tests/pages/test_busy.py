@@ -29,8 +29,8 @@ def small() -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Stack]:
-    """A Toolgate with two connections for pages, which are waited for as long as it takes."""
-    with Stack(PAGES_POOL_SIZE="2", DATABASE_POOL_SECONDS="60") as running:
+    """A Toolgate with two connections for pages, and two for everything else, waited for as long as it takes."""
+    with Stack(PAGES_POOL_SIZE="2", DATABASE_POOL_SIZE="2", DATABASE_POOL_SECONDS="60") as running:
         yield running
 
 
@@ -150,8 +150,8 @@ def test_a_compatible_api_without_a_connection_answers_in_its_vendors_form(
         assert "database" in answer.json()["error"]["message"]
 
 
-def test_event_streams_hold_no_connection_of_the_pages(small: Stack, tenant: Cast, other_tenant: Cast) -> None:
-    with ExitStack() as entered, _session(small, tenant.alice) as alice:
+def test_event_streams_hold_no_connection_of_the_pages(patient: Stack, tenant: Cast, other_tenant: Cast) -> None:
+    with ExitStack() as entered, _session(patient, tenant.alice) as alice:
         alice.headers["X-CSRFToken"] = alice.cookies["csrftoken"] = "x" * 32
         call = 'call: send_email {"to": "a@example.com", "subject": "a", "body": "b"}'
         run = alice.post("/api/v1/chat", json={"content": call}).json()
@@ -161,6 +161,6 @@ def test_event_streams_hold_no_connection_of_the_pages(small: Stack, tenant: Cas
             answer = alice.send(request, stream=True)
             entered.callback(answer.close)
             assert answer.status_code == 200
-        assert small.get(other_tenant.alice, "/api/v1/tool-calls/").status_code == 200
-        with _session(small, other_tenant.alice) as client:
+        assert patient.get(other_tenant.alice, "/api/v1/tool-calls/").status_code == 200
+        with _session(patient, other_tenant.alice) as client:
             assert client.get("/history/").status_code == 200
