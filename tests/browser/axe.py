@@ -27,8 +27,6 @@ def source() -> str:
 
 async def violations(page: Page) -> list[str]:
     """What axe finds wrong on the page: impact, rule and the first element of each; nothing on a page that is right."""
-    # What begins to change now, because it has come to lie under the pointer, does so at once.
-    await page.emulate_media(reduced_motion="reduce")
     await page.evaluate(_SETTLE)
     if not await page.evaluate("'axe' in window"):
         await page.evaluate(source())
