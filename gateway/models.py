@@ -54,6 +54,11 @@ class Agent(models.Model):
     )
     max_turns = models.PositiveSmallIntegerField(default=8)
     max_seconds = models.PositiveSmallIntegerField(default=120)
+    max_run_tokens = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Tokens of one run and of all that it begins, in and out; empty: no limit.",
+    )
     tool_seconds = models.PositiveSmallIntegerField(default=30)
     max_result_bytes = models.PositiveIntegerField(default=16_384)
     max_offered_tools = models.PositiveSmallIntegerField(
@@ -185,6 +190,9 @@ class Run(models.Model):
     error_status = models.IntegerField(null=True, help_text="The HTTP status that the client was or will be answered.")
     input_tokens = models.BigIntegerField(db_default=0)
     output_tokens = models.BigIntegerField(db_default=0)
+    estimated_tokens = models.BigIntegerField(
+        db_default=0, help_text="What was reserved for askings of which nobody knows what they used."
+    )
     turns = models.IntegerField(db_default=0, help_text="Turns that the model has answered.")
     fence = models.IntegerField(db_default=1)
     lease_until = models.DateTimeField(null=True)
@@ -193,7 +201,9 @@ class Run(models.Model):
     idempotency_key = models.TextField(null=True)
     request_hash = models.BinaryField(null=True)
     key_id = models.UUIDField(null=True, help_text="The key that it was begun with; empty: a session.")
-    budgeted = models.BooleanField(db_default=False, help_text="Whether its turns ask the tenant's budgets.")
+    budgeted = models.BooleanField(
+        db_default=False, help_text="Whether its turns are reserved: of budgets, or of its own tokens."
+    )
     parent_run_id = models.UUIDField(null=True, help_text="The run whose call began it; empty: nobody's.")
     parent_call_id = models.UUIDField(null=True, help_text="The call that waits for it.")
     root_run_id = models.UUIDField(null=True, help_text="The first run of its tree; empty: it is that one.")

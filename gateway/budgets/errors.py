@@ -3,7 +3,8 @@
 Refused                     the answer's HTTP status, code and words
 ├── BudgetRefusal           what a turn is refused by
 │   ├── BudgetExhausted     402 budget_exhausted; 429 where requests are counted
-│   └── ModelUnpriced       403 model_unpriced
+│   ├── ModelUnpriced       403 model_unpriced
+│   └── RunTokensSpent      200 run_tokens_spent
 ├── InvalidBudget           400 invalid_request
 ├── InvalidUsage            400 invalid_request
 ├── NoSuchBudget            404 not_found
@@ -69,6 +70,22 @@ class ModelUnpriced(BudgetRefusal):
         super().__init__(
             f"Nobody knows the price of {model[:100]}, and a budget of money applies to you. An owner of your tenant "
             "can set its price under Settings, Models; or choose another model."
+        )
+
+
+class RunTokensSpent(BudgetRefusal):
+    """A run has used its tokens, with all that it began: it ends with what it has."""
+
+    status = 200
+    code = "run_tokens_spent"
+
+    def __init__(self, limit: dict[str, Any]):
+        most, used = int(limit["limit"]), int(limit["used"])
+        above = ", or of the agent whose run began it," if limit["given"] else ""
+        super().__init__(
+            f"This run may use {most:,} tokens with all that it begins. {used:,} are used, and what is left is too "
+            f"little for another turn. An owner of your tenant can raise the limit of its agent{above} under Settings, "
+            "Agents."
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.budgets import bounds
-from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced
+from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced, RunTokensSpent
 from gateway.budgets.prices import Price
 from gateway.providers.interface import Prompt, Usage
 from tenants.scope.functions import Function
@@ -46,10 +46,10 @@ class Asking:
 
 
 async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
-    """Reserve what the prompt's answer can cost at the most; how many tokens it may have, or None where no budget
+    """Reserve what the prompt's answer can cost at the most; how many tokens it may have, or None where no limit
     applies. What only other runs' reservations stand against is waited for, up to `seconds`.
 
-    Raises BudgetExhausted, ModelUnpriced, ReservationLost.
+    Raises BudgetExhausted, ModelUnpriced, RunTokensSpent, ReservationLost.
     """
     until = time.monotonic() + min(seconds, BUSY_SECONDS)
     wanted, least = bounds.output_tokens(prompt)
@@ -72,6 +72,8 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
             raise ReservationLost
         if outcome == "unpriced":
             raise ModelUnpriced(asking.model)
+        if outcome == "spent" and budget["scope"] == "run":
+            raise RunTokensSpent(budget)
         if outcome == "spent" or (outcome == "busy" and time.monotonic() + pause > until):
             raise BudgetExhausted(budget, busy=outcome == "busy")
         if outcome != "busy":

@@ -11,9 +11,9 @@ from gateway.runs.execution import RunExecution, RunLost
 
 
 def within_budgets(execution: RunExecution, provider: Provider, turn: int, model: str, price: Price | None) -> Provider:
-    """The provider itself, or for a run that asks budgets one that reserves before each asking.
+    """The provider itself, or for a run within budgets or a limit of tokens one that reserves before each asking.
 
-    `model` is "provider/model". What it asks raises BudgetExhausted and ModelUnpriced too, and RunLost.
+    `model` is "provider/model". What it asks raises BudgetRefusal too, and RunLost.
     """
     run = execution.view.run
     if not run.budgeted:

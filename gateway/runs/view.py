@@ -284,6 +284,7 @@ def body(view: RunView) -> dict[str, Any]:
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
             "turns": run.turns,
+            **({"max_run_tokens": most} if (most := run.profile.get("max_run_tokens")) is not None else {}),
         },
         "required_action": required_action(pending(last), asking(last), view.below)
         if last and view.suspended

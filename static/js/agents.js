@@ -52,6 +52,7 @@ function draft() {
     on_disconnect: data.has("on_disconnect") ? "cancel" : "continue",
     max_turns: number("max_turns"),
     max_seconds: number("max_seconds"),
+    max_run_tokens: number("max_run_tokens"),
     tool_seconds: number("tool_seconds"),
     max_result_bytes: number("max_result_bytes"),
     max_offered_tools: number("max_offered_tools"),

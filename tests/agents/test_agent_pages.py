@@ -15,7 +15,8 @@ from tests.people import Cast
 PATH = "/settings/agents/"
 FORM: dict[str, Any] = {
     "name": "Support", "instructions": "Be kind.\r\nBe brief.", "model": "", "max_tier": "workspace", "reach": "list",
-    "tool": ["...", "save_note"], "max_turns": "5", "max_seconds": "60", "tool_seconds": "30",
+    "tool": ["...", "save_note"], "max_turns": "5", "max_seconds": "60", "max_run_tokens": "250000",
+    "tool_seconds": "30",
     "max_result_bytes": "16384", "max_offered_tools": "", "pinned_tools": "save_note",
 }  # fmt: skip
 
@@ -44,6 +45,7 @@ def test_an_agent_is_made_on_a_page_as_it_was_typed(tenant: Cast) -> None:
         "tools": ["...", "save_note"], "pinned_tools": ["save_note"],
     }  # fmt: skip
     assert (row["max_turns"], row["max_offered_tools"], row["on_refused_approval"]) == (5, None, "halt")
+    assert row["max_run_tokens"] == 250_000
     assert versions(tenant, "support") == [(1, tenant.olga.principal.user_id, "page")]
     page = _text(olga.get(PATH))
     assert "support" in page and "version 1" in page
@@ -73,7 +75,7 @@ def test_a_form_that_changes_nothing_makes_no_version(tenant: Cast, olga: InProc
     assert 'name="version" value="1"' in page
     same = FORM | {
         "instructions": "", "max_tier": "", "tool": ["save_note"], "max_turns": "8", "max_seconds": "120",
-        "pinned_tools": "", "version": "1",
+        "max_run_tokens": "", "pinned_tools": "", "version": "1",
     }  # fmt: skip
     answer = olga.post(f"{PATH}support/", same, follow=True)
     assert "Nothing was different." in _text(answer)

@@ -18,8 +18,8 @@ from tests.people import Cast, Person
 SUPPORT = {"slug": "support", "name": "Support", "instructions": "Be kind.", "tools": ["save_note"]}
 DEFAULTS = {
     "is_default": False, "model": None, "max_tier": None, "on_refused_approval": "tell", "on_disconnect": "continue",
-    "max_turns": 8, "max_seconds": 120, "tool_seconds": 30, "max_result_bytes": 16384, "max_offered_tools": None,
-    "pinned_tools": [], "version": 1, "archived": False,
+    "max_turns": 8, "max_seconds": 120, "max_run_tokens": None, "tool_seconds": 30, "max_result_bytes": 16384,
+    "max_offered_tools": None, "pinned_tools": [], "version": 1, "archived": False,
 }  # fmt: skip
 
 
@@ -132,6 +132,8 @@ def test_another_tenants_agent_is_not_found(tenant: Cast, other_tenant: Cast, su
         ({"tool_seconds": "30"}, "tool_seconds"),
         ({"max_result_bytes": None}, "max_result_bytes"),
         ({"max_offered_tools": -1}, "max_offered_tools"),
+        ({"max_run_tokens": 0}, "max_run_tokens"),
+        ({"max_run_tokens": "many"}, "max_run_tokens"),
         ({"colour": "red"}, "colour"),
         ({"version": 3}, "version"),
         ({"id": "x"}, "id"),

@@ -796,6 +796,28 @@ MUTATIONS = (
         sql=_function("room_for_child", ">= widest", ">= 1000 + widest"),
     ),
     Mutation(
+        "what a run gives its children does not count as used",
+        (f"{CHILDREN}/test_tokens.py::test_siblings_share_what_is_left_evenly_and_never_have_more_together",),
+        sql=_function("run_tokens", "THEN (r.profile ->> 'max_run_tokens')::bigint END", "THEN 0::bigint END"),
+    ),
+    Mutation(
+        "a child may use more tokens than its parent has left",
+        (f"{CHILDREN}/test_tokens.py::test_a_child_has_half_of_what_is_left_and_its_parent_is_charged_what_it_used",),
+        "gateway/runs/children/starting.py",
+        '"max_run_tokens": min(tokens) if tokens else None,',
+        '"max_run_tokens": of_agent.get("max_run_tokens"),',
+    ),
+    Mutation(
+        "tokens that nobody knows the number of count as none",
+        (f"{CHILDREN}/test_tokens.py::test_what_nobody_knows_counts_as_it_was_reserved",),
+        sql=_function("charge_estimate", "WHERE r.id = run.id", "WHERE false"),
+    ),
+    Mutation(
+        "a run goes on when its tokens are spent",
+        (f"{CHILDREN}/test_tokens.py::test_a_run_that_has_spent_its_tokens_is_incomplete_with_what_it_said",),
+        sql=_function("reserve_turn", "IF most IS NOT NULL THEN", "IF false THEN"),
+    ),
+    Mutation(
         "a child goes on after the run above it was cancelled",
         (f"{CHILDREN}/test_cancelling.py",),
         sql=_function("cancel_tree", "WHERE r.parent_run_id = ANY (level)", "WHERE false"),

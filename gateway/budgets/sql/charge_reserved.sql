@@ -9,8 +9,7 @@ BEGIN
     DELETE FROM turn_reservations t WHERE t.run_id = charge_reserved.run_id RETURNING * INTO reservation;
     IF NOT FOUND THEN RETURN; END IF;
     SELECT * INTO run FROM runs r WHERE r.id = charge_reserved.run_id;
-    PERFORM record_usage(run, reservation.turn, reservation.usage, NULL, true);
-    PERFORM settle_parts(reservation.parts, NULL, NULL, NULL);
+    PERFORM charge_estimate(run, reservation, NULL);
 END $$;
 REVOKE EXECUTE ON FUNCTION charge_reserved FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION charge_reserved TO toolgate_app;

@@ -1,11 +1,12 @@
--- Reserve what a turn can use at the most, of every budget that applies to its run, before the model is asked: all of
--- them or none. What an earlier asking has left is charged as it was reserved: nobody knows what it used.
+-- Reserve what a turn can use at the most, of the tokens that its run may use with all that it begins, and of every
+-- budget that applies to it, before the model is asked: all of them or none. What an earlier asking has left is charged as it was reserved: nobody knows what it used.
 -- Takes tenant and member; the run, its fence and the turn; the model; an upper bound of its input, how many tokens it
 -- may answer with, and the fewest that are of use; the highest rates in US dollars per million tokens (NULL: no price)
 -- and whose price that is.
--- Returns one row. `outcome`: `reserved`, with the tokens that may be answered; `free` when no budget applies; `lost`
+-- Returns one row. `outcome`: `reserved`, with the tokens that may be answered; `free` when no limit applies; `lost`
 -- when the run is not this driver's any more; `spent`; `busy` when it would be affordable without what other runs have
--- reserved; `unpriced`. With the last three `refusal` says which budget (`budget_refusal`), and nothing is reserved.
+-- reserved; `unpriced`. With the last three `refusal` says which budget (`budget_refusal`), and nothing is reserved. Of the
+-- run's own tokens it says {scope: `run`, limit, used, given: whether another run gave them to it}.
 -- Called by web and workers (app). Locks the run's row, then the budgets' windows in the order of their ids, until the
 -- transaction ends.
 CREATE OR REPLACE FUNCTION reserve_turn(
@@ -23,6 +24,8 @@ DECLARE
     cost numeric;
     amount numeric;
     parts jsonb := '[]';
+    most int8;
+    used int8;
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
     SELECT * INTO run FROM runs r
@@ -35,6 +38,19 @@ BEGIN
     PERFORM charge_reserved(run.id);
     outcome := 'free';
     granted := output_tokens;
+    most := (run.profile ->> 'max_run_tokens')::int8;
+    IF most IS NOT NULL THEN
+        used := run_tokens(run.id);
+        granted := tokens_within('tokens', most - used, input_tokens, output_tokens, NULL, NULL);
+        IF granted < least_tokens THEN
+            outcome := 'spent';
+            refusal := jsonb_build_object('scope', 'run', 'limit', most, 'used', used,
+                'given', run.parent_run_id IS NOT NULL);
+            RETURN NEXT;
+            RETURN;
+        END IF;
+        outcome := 'reserved';
+    END IF;
     FOR budget IN SELECT b.* FROM budgets b
         WHERE b.tenant_id = tenant AND (b.user_id IS NULL OR b.user_id = member)
             AND (b.agent_id IS NULL OR b.agent_id = run.agent_id) AND (b.key_id IS NULL OR b.key_id = run.key_id)
@@ -65,7 +81,7 @@ BEGIN
     END LOOP;
     IF outcome = 'reserved' THEN
         cost := 0.000001 * (input_tokens * input_rate + granted * output_rate);
-        FOREACH budget IN ARRAY applying LOOP
+        FOREACH budget IN ARRAY coalesce(applying, '{}') LOOP
             amount := CASE budget.unit WHEN 'usd' THEN cost WHEN 'tokens' THEN input_tokens + granted ELSE 1 END;
             UPDATE budget_windows w SET reserved = w.reserved + amount
             WHERE w.budget_id = budget.id AND w.starts_at = budget_start(budget.period)

@@ -15,8 +15,7 @@ BEGIN
         PERFORM settle_parts(reservation.parts, (usage ->> 'cost')::numeric,
             (usage -> 'input')::numeric + (usage -> 'output')::numeric, 1) WHERE reservation.run_id IS NOT NULL;
     ELSE
-        PERFORM record_usage(run, run.turns, reservation.usage, tools, true);
-        PERFORM settle_parts(reservation.parts, NULL, NULL, NULL);
+        PERFORM charge_estimate(run, reservation, tools);
     END IF;
 END $$;
 REVOKE EXECUTE ON FUNCTION settle_turn FROM PUBLIC;

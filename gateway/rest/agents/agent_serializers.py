@@ -37,6 +37,11 @@ class AgentFields(serializers.Serializer[Any]):
     )
     max_turns = _number("max_turns")
     max_seconds = _number("max_seconds", help_text="That a run may take, without waiting for humans.")
+    max_run_tokens = _number(
+        "max_run_tokens",
+        allow_null=True,
+        help_text="That a run and all that it begins may use, in and out; null: no limit.",
+    )
     tool_seconds = _number("tool_seconds", help_text="That one call may take; a tool's own limit may be shorter.")
     max_result_bytes = _number("max_result_bytes", help_text="Of a tool's answer that its model is shown.")
     max_offered_tools = _number(

@@ -16,6 +16,7 @@ INCOMPLETE_REASONS = ("max_turns", "time", "tokens")
 # Why a run fails; one that was cancelled for a refused call has the call's code.
 ERROR_CODES = (
     *("provider_error", "invalid_request", "unknown_model", "model_not_allowed", "mixed_tool_calls", "internal_error"),
+    *("budget_exhausted", "model_unpriced", "run_tokens_spent"),
     *ErrorCode.values,
 )
 REPLAY_EVENTS = ("Turn", "ToolCall", "ToolResult")
@@ -63,6 +64,17 @@ class Usage(TokenUsage):
     """Tokens and turns, summed over the run."""
 
     turns = serializers.IntegerField()
+    max_run_tokens = serializers.IntegerField(
+        required=False, help_text="That it and all that it begins may use; absent: no limit."
+    )
+
+
+class UsageInTree(Usage):
+    """What a run of a tree has used."""
+
+    run_tokens = serializers.IntegerField(
+        required=False, help_text="What counts against that: used, estimated, or given to runs below that are open."
+    )
 
 
 class PendingApproval(serializers.Serializer[Any]):
@@ -129,7 +141,7 @@ class RunTree(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=RUN_STATUSES)
     incomplete_reason = serializers.ChoiceField(choices=INCOMPLETE_REASONS, allow_null=True)
     error = RunError(allow_null=True)
-    usage = Usage()
+    usage = UsageInTree()
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     children = serializers.ListField(child=serializers.DictField(), help_text="Runs of the same form.")

@@ -30,10 +30,13 @@ _LISTS = ("tools", "pinned_tools")
 NUMBERS = {
     "max_turns": (1, 200),
     "max_seconds": (1, 3600),
+    "max_run_tokens": (1_000, 999_999_999),
     "tool_seconds": (1, 300),
     "max_result_bytes": (256, 1024 * 1024),
     "max_offered_tools": (0, 2000),
 }
+# Numbers that may be left empty.
+OPTIONAL = frozenset({"max_run_tokens", "max_offered_tools"})
 # What is usual, and the other.
 CHOICES = {"on_refused_approval": ("tell", "halt"), "on_disconnect": ("continue", "cancel")}
 
@@ -185,9 +188,5 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "max_tier": _tier,
     "on_refused_approval": _choice,
     "on_disconnect": _choice,
-    "max_turns": _number,
-    "max_seconds": _number,
-    "tool_seconds": _number,
-    "max_result_bytes": _number,
-    "max_offered_tools": _optional_number,
+    **{name: _optional_number if name in OPTIONAL else _number for name in NUMBERS},
 }

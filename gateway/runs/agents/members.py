@@ -25,7 +25,8 @@ from tools.gates.interface import Rights
 MOST = 4096
 _PROFILE = (
     *("slug", "version", "instructions", "tools", "max_tier", "on_refused_approval", "on_disconnect"),
-    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes", "max_offered_tools", "pinned_tools"),
+    *("max_turns", "max_seconds", "max_run_tokens", "tool_seconds", "max_result_bytes", "max_offered_tools"),
+    "pinned_tools",
 )
 _Key = tuple[TenantScope, str | None]
 _rows: OrderedDict[_Key, dict[str, Any]] = OrderedDict()

@@ -13,7 +13,8 @@ from tools.interface import Tier
 # What a version says of an agent, and a run takes over when it begins.
 FIELDS = (
     *("name", "instructions", "model", "tools", "is_default", "max_tier", "on_refused_approval", "on_disconnect"),
-    *("max_turns", "max_seconds", "tool_seconds", "max_result_bytes", "max_offered_tools", "pinned_tools"),
+    *("max_turns", "max_seconds", "max_run_tokens", "tool_seconds", "max_result_bytes", "max_offered_tools"),
+    "pinned_tools",
 )
 
 

@@ -41,9 +41,16 @@ class _Node:
     turns: int
     created_at: datetime
     finished_at: datetime | None
+    max_run_tokens: int | None
+    run_tokens: int | None
 
 
-_OF_NODE = ", ".join("r.profile ->> 'slug'" if each.name == "agent" else f"r.{each.name}" for each in fields(_Node))
+_WORKED_OUT = {
+    "agent": "r.profile ->> 'slug'",
+    "max_run_tokens": "(r.profile ->> 'max_run_tokens')::bigint",
+    "run_tokens": "CASE WHEN r.profile ->> 'max_run_tokens' IS NOT NULL THEN run_tokens(r.id) END",
+}
+_OF_NODE = ", ".join(_WORKED_OUT.get(each.name, f"r.{each.name}") for each in fields(_Node))
 _TREE = f"""
     WITH RECURSIVE tree AS (
         SELECT r.* FROM runs r WHERE r.id = %s AND r.tenant_id = %s AND r.user_id = %s
@@ -100,11 +107,20 @@ def _shown(node: "_Node", children: dict[uuid.UUID | None, list["_Node"]]) -> di
         "status": status,
         "incomplete_reason": node.incomplete_reason,
         "error": {"code": node.error_code, "message": node.error_message} if node.error_code else None,
-        "usage": {"input_tokens": node.input_tokens, "output_tokens": node.output_tokens, "turns": node.turns},
+        "usage": {
+            "input_tokens": node.input_tokens,
+            "output_tokens": node.output_tokens,
+            "turns": node.turns,
+            **({} if node.max_run_tokens is None else _limited(node)),
+        },
         "created_at": node.created_at.isoformat(),
         "finished_at": node.finished_at and node.finished_at.isoformat(),
         "children": below,
     }
+
+
+def _limited(node: "_Node") -> dict[str, Any]:
+    return {"max_run_tokens": node.max_run_tokens, "run_tokens": node.run_tokens}
 
 
 async def ancestors_wait(connection: Connection, run: Run) -> list[uuid.UUID]:

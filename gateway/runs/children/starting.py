@@ -15,7 +15,7 @@ from psycopg.errors import UniqueViolation
 from approvals.requests import rights
 from audit.calls import taint
 from audit.calls.rows import ToolCall
-from gateway.budgets import prices
+from gateway.budgets import bounds, prices
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
@@ -31,14 +31,15 @@ from tenants.scope.transactions import Connection, TenantScope
 from tools.errors import ToolPermissionDenied, ToolUnavailable, ToolValidationError
 from tools.gates.interface import RightsChanged
 from tools.interface import Tier
+from tools.registry import registry
 
 # Of the parent's seconds: it has to make something of the answer.
 _SHARE = 0.75
 _ROOM = Function(
     "room_for_child",
-    lambda outcome, turns, seconds, *run: (outcome, turns, seconds, None if run[0] is None else Run(*run)),
-    columns=f"outcome, turns, seconds, {rows.columns_of(Run, 'run')}",
-    run_id="uuid", deepest="int4", widest="int4",
+    lambda outcome, *has: (outcome, Left(*has[:3]), None if has[3] is None else Run(*has[3:])),
+    columns=f"outcome, turns, seconds, tokens, {rows.columns_of(Run, 'run')}",
+    run_id="uuid", call_id="uuid", beginning="text[]", deepest="int4", widest="int4",
 )  # fmt: skip
 _TIE = """
     WITH child AS (
@@ -58,6 +59,15 @@ _SESSION = """
         EXISTS (SELECT FROM runs r WHERE r.conversation_id = c.id AND r.finished_at IS NULL) AS busy
     FROM conversations c WHERE c.id = %s AND c.user_id = %s"""
 _OF_PARENT = "SELECT agent_id, key_id FROM runs WHERE id = %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a run has left of its limits for a child; `tokens`: None without a limit."""
+
+    turns: int
+    seconds: float
+    tokens: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +103,7 @@ class ChildrenOfCall:
 
     async def _begin(self, brief: str, agent: str | None, session: uuid.UUID | None) -> uuid.UUID:
         """Begin a run in a session, or without one in a new conversation."""
-        parent, turns, seconds = await self._room()
+        parent, left = await self._room()
         own = parent.profile.get("slug", "")
         slug = agent or own
         if slug != own and not _may_name(parent, slug):
@@ -105,7 +115,7 @@ class ChildrenOfCall:
             row = await repository.context(self.connection, self.call.user_id, slug)
             if row is None or row["agent_id"] is None:
                 raise ToolValidationError(f"There is no agent {slug[:80]!a} in this tenant.", "agent")
-            profile = _profile(parent, members.profile_of(row) if slug != own else parent.profile, turns, seconds)
+            profile = _profile(parent, members.profile_of(row) if slug != own else parent.profile, left)
             model = self._model(row, profile, row["model"] if slug != own else parent.model)
             try:
                 return await self._begun(parent, row, profile, model, brief, session)
@@ -114,13 +124,15 @@ class ChildrenOfCall:
             except Refused as refused:
                 raise ToolUnavailable(f"No run was begun: {refused.detail}") from None
 
-    async def _room(self) -> tuple[Run, int, float]:
-        """The parent, locked, and the turns and seconds that a child of it may have. Raises ToolError."""
+    async def _room(self) -> tuple[Run, Left]:
+        """The parent, locked, and what a child of it may have. Raises ToolError."""
         assert self.call.run_id is not None, "only a run's calls have the handle"
         scope = TenantScope(self.call.tenant_id, self.call.user_id)
         deepest, widest = settings.TOOLGATE_MAX_CHILD_DEPTH, settings.TOOLGATE_MAX_CHILDREN
-        values = {"run_id": self.call.run_id, "deepest": deepest, "widest": widest}
-        [(outcome, turns, seconds, parent)] = await _ROOM.within(self.connection, scope, **values)
+        beginning = [tool.name for tool in registry().all() if "children" in tool.handles]
+        values = {"run_id": self.call.run_id, "call_id": self.call.id, "beginning": beginning}
+        values |= {"deepest": deepest, "widest": widest}
+        [(outcome, left, parent)] = await _ROOM.within(self.connection, scope, **values)
         if outcome == "deep":
             raise ToolPermissionDenied(
                 f"Runs may begin others {deepest} levels deep, and this one is at the last level. Do the task here. "
@@ -134,12 +146,18 @@ class ChildrenOfCall:
         if outcome != "room" or parent is None:
             raise ToolUnavailable("This run is over, so it begins no other one.")
         # It needs a turn itself, to make something of the answer.
-        turns, seconds = turns - 1, int(seconds * _SHARE)
-        if turns < 1 or seconds < 1:
+        left = Left(left.turns - 1, int(left.seconds * _SHARE), left.tokens)
+        if left.turns < 1 or left.seconds < 1:
             raise ToolUnavailable(
                 "This run has too few turns or too little time left to begin another one. Answer with what is known."
             )
-        return parent, turns, seconds
+        if left.tokens is not None and left.tokens < bounds.LEAST_TURN:
+            raise ToolUnavailable(
+                f"This run and all that it begins may use {parent.profile['max_run_tokens']:,} tokens, and too few of "
+                "them are left to begin another one. Answer with what is known. An owner of the tenant can raise the "
+                "agent's limit (/settings/agents/)."
+            )
+        return parent, left
 
     def _model(self, row: dict[str, Any], profile: dict[str, Any], wanted: str) -> ResolvedModel:
         """The child's model, where it may be asked. Raises ToolUnavailable."""
@@ -216,16 +234,18 @@ def _within(parent: Run) -> list[Any]:
     return list(parent.profile.get("within", ()))
 
 
-def _profile(parent: Run, of_agent: dict[str, Any], turns: int, seconds: float) -> dict[str, Any]:
+def _profile(parent: Run, of_agent: dict[str, Any], left: Left) -> dict[str, Any]:
     """The agent's profile within the parent's: no limit of it is higher."""
     within = [*_within(parent), parent.profile["tools"]]
     agents = {slug: name for slug, name in (of_agent.get("agents") or {}).items() if _in_all(within, slug)}
+    tokens = [each for each in (of_agent.get("max_run_tokens"), left.tokens) if each is not None]
     tiers = [Tier(tier) for tier in (parent.profile.get("max_tier"), of_agent.get("max_tier")) if tier]
     return of_agent | {
         "origin": parent.profile.get("origin", "chat"),
         "max_tier": min(tiers, key=lambda tier: tier.rank).value if tiers else "",
-        "max_turns": min(of_agent["max_turns"], turns),
-        "max_seconds": min(of_agent["max_seconds"], int(seconds)),
+        "max_turns": min(of_agent["max_turns"], left.turns),
+        "max_seconds": min(of_agent["max_seconds"], int(left.seconds)),
+        "max_run_tokens": min(tokens) if tokens else None,
         "tool_seconds": min(of_agent["tool_seconds"], parent.profile["tool_seconds"]),
         "within": within,
         "agents": agents,

@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from gateway.models import Agent
 from gateway.runs.agents import tool_settings, versions
-from gateway.runs.agents.fields import CHOICES, NUMBERS
+from gateway.runs.agents.fields import CHOICES, NUMBERS, OPTIONAL
 from gateway.runs.errors import InvalidAgent
 from services.web.forms import TIER_WORDS
 from tools.gates.policy import SPREAD
@@ -15,6 +15,7 @@ from tools.gates.policy import SPREAD
 NUMBER_WORDS = {
     "max_turns": ("Turns of a run", "Each answer of the model is one"),
     "max_seconds": ("Seconds of a run", "Waiting for humans does not count"),
+    "max_run_tokens": ("Tokens of a run", "Those of the runs that it begins included; empty: no limit"),
     "tool_seconds": ("Seconds of a call", "A tool’s own limit may be shorter"),
     "max_result_bytes": ("Bytes of a tool’s answer", "What its model is shown of it"),
     "max_offered_tools": ("Tools shown at once", "With more, it searches them; empty: the operator’s number"),
@@ -51,8 +52,7 @@ def shown(said: Mapping[str, Any], agent: Agent | None) -> dict[str, Any]:
         "spread": SPREAD in chosen,
         "pinned": " ".join(said.get("pinned_tools") or []),
         "numbers": [
-            (name, *words, said.get(name), *NUMBERS[name], name == "max_offered_tools")
-            for name, words in NUMBER_WORDS.items()
+            (name, *words, said.get(name), *NUMBERS[name], name in OPTIONAL) for name, words in NUMBER_WORDS.items()
         ],
         "tiers": [(str(tier), words) for tier, words in TIER_WORDS.items()],
         "halts": said.get("on_refused_approval") == "halt",
@@ -84,7 +84,7 @@ def values(agent: Agent) -> dict[str, Any]:
 
 def _number(post: QueryDict, name: str) -> int | None:
     text = post.get(name, "").strip()
-    if not text and name == "max_offered_tools":
+    if not text and name in OPTIONAL:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         least, most = NUMBERS[name]
