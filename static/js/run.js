@@ -192,7 +192,7 @@ export class RunView {
       const words = element("p", {}, error?.message || "The model did not answer.");
       this.#body.append(notice("bad", "This answer failed", words, again));
     } else if (status === "incomplete") {
-      this.#body.append(notice("wait", "This answer is not complete", INCOMPLETE[reason] ?? ""));
+      this.#body.append(notice("wait", "This answer is not complete", error?.message || (INCOMPLETE[reason] ?? "")));
     } else if (status === "cancelled") {
       this.#body.append(notice("wait", "Stopped"));
     }
