@@ -25,7 +25,7 @@ def _task(task: str) -> ToolCall:
 
 def test_a_runs_tokens_are_shared_by_all_that_it_begins(mocked: Stack, llmock: LLMock, tenant: Cast) -> None:
     of_boss, of_helper = MOCKED["anthropic"], MOCKED["openai"]
-    _asked(mocked, tenant.olga, "POST", "/agents/", {"slug": "helper", "tools": ["list_notes"], "model": of_helper})
+    _asked(mocked, tenant.olga, "POST", "/agents/", {"slug": "helper", "tools": ["list_tasks"], "model": of_helper})
     boss = {"slug": "boss", "tools": ["subagent", "helper"], "model": of_boss, "max_run_tokens": MOST}
     assert _asked(mocked, tenant.olga, "POST", "/agents/", boss)["max_run_tokens"] == MOST
     llmock.add(Reply("I ask two.", (_task("One."), _task("Two.")), match=Match(provider="anthropic")))

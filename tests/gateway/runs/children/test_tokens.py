@@ -147,8 +147,9 @@ async def test_a_run_that_has_spent_its_tokens_is_incomplete_with_what_it_said(
         return estimates[-1]
 
     monkeypatch.setattr(bounds, "input_tokens", estimate)
-    await agent_of(tenant, "small", tools=["list_notes"], max_run_tokens=LIMIT)
-    script = "call: list_notes {}"
+    await agent_of(tenant, "small", tools=["list_tasks"], max_run_tokens=LIMIT)
+    # A gate refuses it, so that nobody has to run it.
+    script = 'call: list_tasks {"status": "nonsense"}'
     probe = await ended(tenant.alice, script, agent="small")
     assert (probe["status"], probe["usage"]["turns"], len(estimates)) == ("completed", 2, 2)
     # The first turn fits to the token, and then none does; or not even that one.
@@ -250,7 +251,7 @@ async def test_a_run_with_too_few_tokens_left_begins_no_other_and_is_told_why(
 
 
 async def test_a_child_that_has_spent_its_tokens_answers_with_what_it_has(tenant: Cast) -> None:
-    await agent_of(tenant, "tiny", tools=["list_notes"], max_run_tokens=bounds.LEAST_TURN)
+    await agent_of(tenant, "tiny", tools=["list_tasks"], max_run_tokens=bounds.LEAST_TURN)
     await agent_of(tenant, "small", tools=["subagent", "tiny"], max_run_tokens=LIMIT)
     answer = await ended(tenant.alice, subagent("Hello.", agent="tiny"), agent="small")
     [call] = answer["tool_calls"]
