@@ -26,7 +26,7 @@ def https(stack: Stack) -> dict[str, str]:
 
 def log_in(url: str, username: str, headers: dict[str, str]) -> httpx.Response:
     """Fill in the log-in form."""
-    with httpx.Client(base_url=url, timeout=30) as browser:
+    with httpx.Client(base_url=url) as browser:
         [token] = re.findall(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get("/accounts/login/").text)
         form = {"username": username, "password": PASSWORD, "csrfmiddlewaretoken": token}
         return browser.post("/accounts/login/", data=form, headers=headers)

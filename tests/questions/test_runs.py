@@ -21,6 +21,7 @@ from tests.database import Row, rows
 from tests.gateway.runs.ports import Model, calling
 from tests.people import Cast, Person
 from tests.questions.asking import NAME, NAME_SCHEMA, PAGE, Asking, Workers, asks
+from tests.waiting import PATIENCE_SECONDS
 
 
 class _Providers:
@@ -54,7 +55,7 @@ async def _chat(person: Person, workers: Workers) -> RunView:
 
 
 async def _rest(person: Person, workers: Workers, run_id: uuid.UUID) -> RunView:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             await workers.work(person)
             view = await lifecycle.look(person.scope, run_id)
@@ -107,7 +108,7 @@ async def test_a_run_waits_for_its_users_answer_with_nothing_held_and_goes_on_wi
     view = await _rest(tenant.alice, workers, view.id)
     assert view.suspended and [each["id"] for each in body(view)["required_action"]["questions"]] == [str(second["id"])]
     await answering.answer(tenant.alice.scope, second["id"], "accept", via="api")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not (view := await _rest(tenant.alice, workers, view.id)).final:
             await asyncio.sleep(0.01)
     assert (view.run.status, body(view)["content"], body(view)["required_action"]) == ("completed", "Hello, Ada.", None)
@@ -144,7 +145,7 @@ async def test_the_runs_timeline_shows_how_long_it_waited_for_its_user(
         [question] = [each for each in _asked(view) if each["status"] == "pending"]
         await answering.answer(tenant.alice.scope, question["id"], "accept", content, via="api")
         await _rest(tenant.alice, workers, view.id)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not (await _rest(tenant.alice, workers, view.id)).final:
             await asyncio.sleep(0.01)
     assert (await bars())[-5:] == ["ran", "asked", "ran", "asked", "ran"]
@@ -169,7 +170,7 @@ async def test_a_call_that_asks_after_its_run_has_ended_asks_nobody(tenant: Cast
     workers.install(tool)
     says(calling("asking"))
     view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="demo/simple"))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not any(task == "tools.execute_remote" for task, _ in workers.sent):
             await asyncio.sleep(0.01)
     [(_, (_, _, call_id))] = workers.sent
@@ -202,7 +203,7 @@ async def test_other_calls_of_the_turn_run_while_one_waits_for_its_user(
     view = await _chat(tenant.alice, workers)
     assert [call.status for call in view.turns[0].calls] == ["running", "success"]
     await answering.answer(tenant.alice.scope, _asked(view)[0]["id"], "accept", {"name": "Ada"}, via="api")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not (view := await _rest(tenant.alice, workers, view.id)).final:
             await asyncio.sleep(0.01)
     assert [call.status for call in view.turns[0].calls] == ["success", "success"]

@@ -12,6 +12,7 @@ from tests.database import rows
 from tests.hostile.upstream import ORIGIN, Upstream, completion, failing, scripted
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 PATHS: dict[str, dict[str, str]] = {"fast": {}, "django": {"Origin": ORIGIN}}
 NOTE = {"title": "Milk", "content": "Two litres"}
@@ -165,7 +166,7 @@ def test_a_second_question_in_the_same_conversation_is_refused_while_the_first_r
     deleting = httpx.delete(f"{upstream.stack.url}/api/v1/conversations/{conversation}/", headers=tenant.alice.headers)
     assert (deleting.status_code, deleting.json()["code"]) == (409, "conversation_busy")
     gate.set()
-    asking.join(30)
+    asking.join(PATIENCE_SECONDS)
     assert answers[0].json()["content"] == "Hello."
     said = rows("SELECT content FROM messages WHERE conversation_id = %(c)s", c=conversation)
     assert len(said) == 4

@@ -11,6 +11,7 @@ from tests.hostile.upstream import ORIGIN, Upstream, completion, scripted, strea
 from tests.people import Cast
 from tests.rest import sse
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 PATHS: dict[str, dict[str, str]] = {"fast": {}, "django": {"Origin": ORIGIN}}
 NOTE = '{"title": "Milk", "content": "Two litres"}'
@@ -181,7 +182,7 @@ def test_many_watchers_of_one_run_see_the_same(upstream: Upstream, tenant: Cast)
             thread.start()
         more.set()
         for thread in watching:
-            thread.join(30)
+            thread.join(PATIENCE_SECONDS)
     assert len(texts) == 5
     finals = {json.dumps(sse.parse(text)[-1].data, sort_keys=True) for text in texts}
     assert len(finals) == 1

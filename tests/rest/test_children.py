@@ -39,7 +39,7 @@ def test_the_tree_has_each_run_in_its_place_and_is_its_users_alone(stack: Stack,
 def test_a_stream_tells_of_a_request_from_below_and_of_the_end_once_it_is_decided(stack: Stack, tenant: Cast) -> None:
     url, body = f"{stack.url}/api/v1/chat", {"content": subagent(MAIL), "stream": True}
     seen: list[sse.Event] = []
-    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers, timeout=60) as answer:
+    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers) as answer:
         seen += [event for event in sse.live(answer) if isinstance(event, sse.Event)]
     last = seen[-1]
     assert (last.name, last.data["status"]) == ("run.requires_action", "requires_action")

@@ -42,7 +42,6 @@ def _ask(stack: Stack, key: str, path: str, body: Any = None) -> httpx.Response:
         f"{stack.url}{path}",
         json=BODIES[path] if body is None else body,
         headers={"Authorization": f"Bearer {key}"},
-        timeout=60,
     )
 
 

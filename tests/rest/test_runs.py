@@ -12,6 +12,7 @@ from tests.hostile.upstream import Upstream, completion, scripted
 from tests.people import Cast
 from tests.rest import sse
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 NOTE = '{"title": "Milk", "content": "Two litres"}'
 
@@ -52,7 +53,7 @@ def test_a_waiting_json_client_is_answered_when_its_run_is_cancelled(upstream: U
         script.wait()
         [run] = rows("SELECT id FROM runs WHERE tenant_id = %(t)s", t=tenant.id)
         assert _cancel(upstream.stack, tenant.alice, str(run["id"])).json()["status"] == "cancelled"
-        answer = asking.result(30)
+        answer = asking.result(PATIENCE_SECONDS)
     gate.set()
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
 
@@ -107,7 +108,7 @@ def test_a_run_may_be_looked_at_while_it_runs(upstream: Upstream, tenant: Cast) 
                     break
         seen = upstream.stack.get(tenant.alice, f"/api/v1/runs/{run['id']}").json()
         gate.set()
-        asking.result(30)
+        asking.result(PATIENCE_SECONDS)
     assert seen["status"] == "in_progress"
     assert [call["status"] for call in seen["tool_calls"]] == ["success"]
     assert seen["usage"]["turns"] == 1

@@ -24,11 +24,11 @@ def run(stack: Stack, tenant: Cast) -> str:
 
 
 def _issued(stack: Stack, person: Person, run: str) -> httpx.Response:
-    return httpx.post(f"{stack.url}/api/v1/runs/{run}/stream-token", headers=person.headers, timeout=30)
+    return httpx.post(f"{stack.url}/api/v1/runs/{run}/stream-token", headers=person.headers)
 
 
 def _events(stack: Stack, run: str, token: str, **more: Any) -> httpx.Response:
-    return httpx.get(f"{stack.url}/api/v1/runs/{run}/events", params={"token": token}, timeout=30, **more)
+    return httpx.get(f"{stack.url}/api/v1/runs/{run}/events", params={"token": token}, **more)
 
 
 def _refused(answer: httpx.Response, code: str = "unauthenticated") -> None:
@@ -61,7 +61,7 @@ def test_an_event_source_takes_up_where_it_was_and_is_told_when_there_is_no_more
     named = {"token": token, "last_event_id": whole[0].id}
     for rest in (
         _events(stack, run, token, headers={"Last-Event-ID": whole[0].id}),
-        httpx.get(address, params=named, timeout=30),
+        httpx.get(address, params=named),
     ):
         assert sse.parse(rest.text) == whole[1:]
     over = _events(stack, run, token, headers={"Last-Event-ID": whole[-1].id})

@@ -21,7 +21,7 @@ def _begun(
     """A streamed run that the web process at `url` drives, or the first one: its id, and the events after its first."""
     body = scripted(script, stream=True)
     address = f"{url or upstream.stack.url}/api/v1/chat"
-    with httpx.stream("POST", address, json=body, headers=person.headers, timeout=30) as answer:
+    with httpx.stream("POST", address, json=body, headers=person.headers) as answer:
         events = sse.live(answer)
         yield _next(events).data["run_id"], events
 
@@ -29,7 +29,7 @@ def _begun(
 @contextmanager
 def _watched(url: str, person: Person, run: str, last: str = "") -> Iterator[Iterator[sse.Event | str]]:
     headers = person.headers | ({"Last-Event-ID": last} if last else {})
-    with httpx.stream("GET", f"{url}/api/v1/runs/{run}/events", headers=headers, timeout=30) as answer:
+    with httpx.stream("GET", f"{url}/api/v1/runs/{run}/events", headers=headers) as answer:
         assert answer.status_code == 200
         yield sse.live(answer)
 
@@ -147,7 +147,7 @@ def test_another_tenant_cannot_watch_and_nobody_is_told_on_its_behalf(
     with _begun(upstream, tenant.alice, script) as (run, here):
         assert _next(here).data["text"] == "Hel"
         for person in (other_tenant.alice, tenant.bob):
-            answer = httpx.get(f"{upstream.another_url}/api/v1/runs/{run}/events", headers=person.headers, timeout=30)
+            answer = httpx.get(f"{upstream.another_url}/api/v1/runs/{run}/events", headers=person.headers)
             assert answer.status_code == 404
             assert "Hel" not in answer.text
         more.set()

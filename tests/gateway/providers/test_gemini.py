@@ -11,6 +11,7 @@ from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import Answer, Opaque, Options, Prompt, SuggestedCall, Usage, UserMessage
 from tests.gateway.providers.conftest import KEY, question, tool
 from tests.gateway.providers.fake import FakeProvider, events
+from tests.waiting import PATIENCE_SECONDS
 
 COUNTS = {
     "promptTokenCount": 79,
@@ -32,7 +33,7 @@ data: {"candidates": [{"content": {"parts": [{"text": ""}],"role": "model"},"fin
 
 @pytest.fixture
 async def gemini(fake: FakeProvider) -> AsyncIterator[GeminiProvider]:
-    provider = GeminiProvider(KEY, fake.url, silent_seconds=5)
+    provider = GeminiProvider(KEY, fake.url, silent_seconds=PATIENCE_SECONDS)
     yield provider
     await provider.close()
 

@@ -12,6 +12,7 @@ from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import AssistantMessage, OnText, Prompt, Provider, ToolMessage, UserMessage
 from gateway.providers.openai.provider import OpenAIProvider
 from tests.gateway.providers.conftest import KEY, question, tool
+from tests.waiting import PATIENCE_SECONDS
 
 MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6", "gemini": "gemini-2.5-pro"}
 
@@ -20,11 +21,11 @@ MODELS = {"openai": "gpt-4o", "anthropic": "claude-sonnet-4-6", "gemini": "gemin
 async def provider(request: pytest.FixtureRequest, llmock: LLMock) -> AsyncIterator[Provider]:
     made: OpenAIProvider | AnthropicProvider | GeminiProvider
     if request.param == "openai":
-        made = OpenAIProvider(KEY, llmock.base_url("openai"), silent_seconds=5)
+        made = OpenAIProvider(KEY, llmock.base_url("openai"), silent_seconds=PATIENCE_SECONDS)
     elif request.param == "anthropic":
-        made = AnthropicProvider(KEY, llmock.base_url("anthropic"), silent_seconds=5)
+        made = AnthropicProvider(KEY, llmock.base_url("anthropic"), silent_seconds=PATIENCE_SECONDS)
     else:
-        made = GeminiProvider(KEY, llmock.base_url("gemini"), silent_seconds=5)
+        made = GeminiProvider(KEY, llmock.base_url("gemini"), silent_seconds=PATIENCE_SECONDS)
     yield made
     await made.close()
 
@@ -137,7 +138,7 @@ async def test_asking_again_gets_over_faults_and_voids_what_was_said(llmock: LLM
         provider,
         question(model=MODELS[provider.name]),
         heard.append,
-        seconds=10,
+        seconds=PATIENCE_SECONDS,
         on_restart=lambda: restarts.append(len(heard)),
         sleep=no_sleep,
     )

@@ -13,6 +13,7 @@ from gateway.providers.errors import (
 )
 from gateway.providers.interface import Answer, OnText, Prompt
 from tests.gateway.providers.conftest import question
+from tests.waiting import PATIENCE_SECONDS
 
 RETRYABLE: list[Callable[[], ProviderError]] = [
     lambda: ProviderUnavailable("down", status=503),
@@ -58,14 +59,14 @@ class Sleeps(list[float]):
 
 async def test_an_answer_is_returned_at_once() -> None:
     provider, sleeps = Scripted(Answer("Hi.")), Sleeps()
-    assert await retry.ask(provider, question(), seconds=10, sleep=sleeps) == Answer("Hi.")
+    assert await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=sleeps) == Answer("Hi.")
     assert (provider.asked, sleeps, provider.streamed) == (1, [], [False])
 
 
 @pytest.mark.parametrize("failure", RETRYABLE)
 async def test_what_may_pass_is_tried_twice_more_with_growing_pauses(failure: Callable[[], ProviderError]) -> None:
     provider, sleeps = Scripted(failure(), failure(), Answer("Hi.")), Sleeps()
-    assert await retry.ask(provider, question(), seconds=10, sleep=sleeps) == Answer("Hi.")
+    assert await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=sleeps) == Answer("Hi.")
     first, second = sleeps
     assert 0.25 <= first <= 0.5
     assert 0.5 <= second <= 1.0
@@ -76,7 +77,7 @@ async def test_the_third_failure_is_raised(failure: Callable[[], ProviderError])
     last = failure()
     provider, sleeps = Scripted(failure(), failure(), last, Answer("never")), Sleeps()
     with pytest.raises(ProviderError) as caught:
-        await retry.ask(provider, question(), seconds=10, sleep=sleeps)
+        await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=sleeps)
     assert caught.value is last
     assert (provider.asked, len(sleeps)) == (3, 2)
 
@@ -84,13 +85,13 @@ async def test_the_third_failure_is_raised(failure: Callable[[], ProviderError])
 async def test_a_refusal_is_raised_at_once() -> None:
     provider, sleeps = Scripted(ProviderRefused("no", status=400), Answer("never")), Sleeps()
     with pytest.raises(ProviderRefused):
-        await retry.ask(provider, question(), seconds=10, sleep=sleeps)
+        await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=sleeps)
     assert (provider.asked, sleeps) == (1, [])
 
 
 async def test_retry_after_is_honoured() -> None:
     provider, sleeps = Scripted(ProviderRateLimited("slow", retry_after=7.0), Answer("Hi.")), Sleeps()
-    await retry.ask(provider, question(), seconds=10, sleep=sleeps)
+    await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=sleeps)
     assert len(sleeps) == 1
     assert 7.0 <= sleeps[0] <= 7.1
 
@@ -107,7 +108,12 @@ async def test_text_that_was_said_before_a_failure_is_voided_before_the_next_att
     provider = Scripted(ProviderGarbled("cut"), ProviderGarbled("cut"), Answer("Hi."), says="H")
     shown: list[str] = []
     await retry.ask(
-        provider, question(), shown.append, seconds=10, on_restart=lambda: shown.append("void"), sleep=Sleeps()
+        provider,
+        question(),
+        shown.append,
+        seconds=PATIENCE_SECONDS,
+        on_restart=lambda: shown.append("void"),
+        sleep=Sleeps(),
     )
     assert shown == ["H", "void", "H", "void", "H"]
 
@@ -116,7 +122,12 @@ async def test_nothing_is_voided_when_nothing_was_said() -> None:
     shown: list[str] = []
     provider = Scripted(ProviderUnavailable("down"), Answer("Hi."))
     await retry.ask(
-        provider, question(), shown.append, seconds=10, on_restart=lambda: shown.append("void"), sleep=Sleeps()
+        provider,
+        question(),
+        shown.append,
+        seconds=PATIENCE_SECONDS,
+        on_restart=lambda: shown.append("void"),
+        sleep=Sleeps(),
     )
     assert shown == []
     assert provider.streamed == [True, True]
@@ -147,7 +158,9 @@ async def test_without_time_left_nothing_is_asked(seconds: float) -> None:
 async def test_a_cancellation_passes_and_is_not_retried() -> None:
     provider, sleeps = Scripted(None, Answer("never"), says="H"), Sleeps()
     said = asyncio.Event()
-    asking = asyncio.create_task(retry.ask(provider, question(), lambda text: said.set(), seconds=10, sleep=sleeps))
+    asking = asyncio.create_task(
+        retry.ask(provider, question(), lambda text: said.set(), seconds=PATIENCE_SECONDS, sleep=sleeps)
+    )
     await said.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -163,5 +176,5 @@ async def test_an_error_that_is_no_providers_crashes() -> None:
 
     provider = Broken()
     with pytest.raises(KeyError):
-        await retry.ask(provider, question(), seconds=10, sleep=Sleeps())
+        await retry.ask(provider, question(), seconds=PATIENCE_SECONDS, sleep=Sleeps())
     assert provider.asked == 1

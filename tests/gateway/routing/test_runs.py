@@ -20,6 +20,7 @@ from tests.gateway.routing import owners
 from tests.gateway.routing.owners import beside
 from tests.gateway.routing.upstream import Upstream
 from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 
 FALLBACKS = ["mine/m2", "gone/x", "mine/m3"]
 NAME = f"op-{uuid.uuid4().hex[:8]}"
@@ -204,7 +205,7 @@ async def test_a_cancelled_run_asks_no_fallback(tenant: Cast, upstream: Upstream
     await beside(owners.say)(tenant, fallbacks={"mine/m1": ["mine/m2"]})
     upstream.silent, upstream.statuses = {"m1"}, {"m1": 401}
     view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
-    await beside(upstream.received.wait)(60)
+    await beside(upstream.received.wait)(PATIENCE_SECONDS)
     # As another process does: nobody stops the driver in this one.
     assert rows("UPDATE runs SET status = 'cancelled', fence = fence + 1 WHERE id = %(r)s RETURNING id", r=view.id)
     upstream.release.set()

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from gateway.providers.demo.meaning import vector
+from tests.waiting import PATIENCE_SECONDS
 
 
 @dataclass
@@ -82,7 +83,7 @@ def _handler(upstream: Upstream) -> type[BaseHTTPRequestHandler]:
             upstream.asked.append((self.headers.get("Authorization", "").removeprefix("Bearer "), model, body))
             upstream.received.set()
             if model in upstream.silent:
-                upstream.release.wait(60)
+                upstream.release.wait(PATIENCE_SECONDS)
             status = upstream.statuses.get(model, 200)
             if status != 200:
                 self._json(status, {"error": {"message": "no"}})

@@ -15,6 +15,7 @@ from tenants.switches.changes import NewSwitch
 from tests.database import rows
 from tests.gateway.runs.ports import Model
 from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 
 
 class _Stopped(Model):
@@ -64,7 +65,7 @@ async def test_a_turn_that_is_being_answered_is_said_to_its_end_and_nothing_of_i
     model = _Stopped(tenant)
     monkeypatch.setattr(loop, "providers", lambda: _Providers(model))
     view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello", streams=True))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await lifecycle.until_rest(tenant.alice.scope, view)
     assert (view.run.status, view.run.error_code) == ("failed", "killed")
     assert "It wrote to the wrong customers" in (view.run.error_message or "")

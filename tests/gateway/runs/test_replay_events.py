@@ -132,6 +132,6 @@ def test_of_a_deleted_conversation_only_the_calls_are_left(
 
     body = _run(stack, tenant, NOTE)
     url = f"{stack.url}/api/v1/conversations/{body['conversation_id']}/"
-    assert httpx.delete(url, headers=tenant.alice.headers, timeout=30).status_code == 204
+    assert httpx.delete(url, headers=tenant.alice.headers).status_code == 204
     assert stack.get(tenant.alice, f"/api/v1/runs/{body['run_id']}/replay").status_code == 404
     assert [each["event"] for each in _exported(body["run_id"], monkeypatch)] == ["ToolCall", "ToolResult"]

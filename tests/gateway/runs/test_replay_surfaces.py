@@ -12,6 +12,7 @@ from tests.database import rows
 from tests.gateway.runs.replays import ended, intact, run_of, wire
 from tests.hostile.upstream import Upstream, completion, running
 from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 
 TASKS = ("t1", "list_tasks", "{}")
 SAVED = ("n1", "save_note", '{"title": "a", "content": "b"}')
@@ -36,7 +37,9 @@ def _request(tenant: Cast) -> uuid.UUID:
 
 
 def _client(upstream: Upstream, tenant: Cast) -> openai.OpenAI:
-    return openai.OpenAI(api_key=tenant.alice.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=60)
+    return openai.OpenAI(
+        api_key=tenant.alice.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.parametrize(
