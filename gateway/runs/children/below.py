@@ -17,7 +17,10 @@ _ANCESTORS_WAIT = """
         UNION ALL SELECT r.id, r.parent_run_id, r.turns FROM runs r JOIN above ON r.id = above.parent_run_id)
     UPDATE turns t SET suspensions = suspensions + 1 FROM above
     WHERE t.run_id = above.id AND t.number = above.turns RETURNING above.id"""
-_APPROVALS_OF = "SELECT * FROM approvals_below(%s, %s, %s)"
+# Of runs that have let go: of one that is about to, no turn above says yet that a human is waited for.
+_APPROVALS_OF = """
+    SELECT b.* FROM approvals_below(%s, %s, %s) b JOIN runs r ON r.id = b.asked_by AND r.status = 'requires_action'
+    ORDER BY b.path, b.approval_id"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,20 @@
 """Requests of children, which climb to the runs above them."""
 
+import asyncio
 import uuid
 from typing import Any
+
+import pytest
 
 from approvals.requests import decisions, rights
 from approvals.requests.decisions import Decider
 from gateway.compat import replies
 from gateway.runs import lifecycle
+from gateway.runs.live_ports import LiveUnitOfWork
 from gateway.runs.prompting.client_request import ClientRequest
-from gateway.runs.view import body
+from gateway.runs.rows import Run
+from gateway.runs.view import TurnView, body, pending
+from gateway.runs.watching import events
 from tenants.scope.transactions import transaction
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
@@ -72,6 +78,35 @@ async def test_once_it_is_decided_the_one_that_asked_goes_on_and_then_those_abov
         ("subagent", "success", None),
         ("subagent", "success", None),
     ]
+
+
+async def test_a_request_is_told_above_once_the_run_that_asked_has_let_go(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a stream of the run above would end without saying what it waits for."""
+    asked, let_go = asyncio.Event(), asyncio.Event()
+    suspend = LiveUnitOfWork.suspend
+
+    async def late(step: LiveUnitOfWork, turn: TurnView, notice: str) -> Run | None:
+        if pending(turn):
+            asked.set()
+            await let_go.wait()
+        return await suspend(step, turn, notice)
+
+    async def told() -> tuple[bool, int]:
+        seen = await lifecycle.look(tenant.alice.scope, view.id)
+        names = [event.name for event in events.after(seen, events.START)]
+        return seen.suspended, names.count("run.requires_action")
+
+    monkeypatch.setattr(LiveUnitOfWork, "suspend", late)
+    view = await begun(tenant.alice, subagent(MAIL))
+    await asked.wait()
+    await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in lifecycle._drives)
+    assert len(rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)) == 1
+    assert await told() == (False, 0)
+    let_go.set()
+    await answered(tenant.alice, view)
+    assert await told() == (True, 1)
 
 
 async def test_a_call_that_needs_a_human_is_refused_where_nobody_above_listens(tenant: Cast) -> None:
