@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import LiteralString
@@ -262,8 +263,8 @@ def test_roots_postgresql_is_not_roots_and_may_pass_the_closed_directory_it_lies
 def test_root_without_that_capability_runs_a_copy_in_an_open_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_place = Path("/var/tmp") / f"toolgate-test-{os.getpid()}"
-    open_place.mkdir(mode=0o755)
+    open_place = Path(tempfile.mkdtemp(prefix="toolgate-test-", dir="/var/tmp"))
+    open_place.chmod(0o755)
     monkeypatch.setattr(account, "OPEN_PLACES", (open_place,))
     really_runs = account._runs
     monkeypatch.setattr(account, "_runs", lambda *where: not where[2].see_all and really_runs(*where))

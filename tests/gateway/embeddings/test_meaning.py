@@ -23,6 +23,7 @@ from tests.gateway.routing.owners import beside
 from tests.gateway.routing.upstream import Upstream
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 from tools.invocation.live.circuit import circuits
 from tools.stores import MemoryStore, NoteStore, embeddings, erasure
 
@@ -333,7 +334,7 @@ async def test_a_round_goes_on_where_the_last_one_ended_and_leaves_alone_who_was
             await save(who, title)
     make_budget(tenant, 0, "tokens", user_id=tenant.bob.scope.user_id)
     monkeypatch.setattr(rounds, "BATCH", 2)
-    monkeypatch.setattr(rounds, "ROUND_SECONDS", 30.0)
+    monkeypatch.setattr(rounds, "ROUND_SECONDS", PATIENCE_SECONDS)
     # Other tests' authors are due, too.
     everybody = embeddings.next_due
 

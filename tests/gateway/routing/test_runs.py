@@ -1,5 +1,6 @@
 """Chats over named providers: whose key is used, which models are allowed, and who answers where a provider fails."""
 
+import asyncio
 import uuid
 from typing import Any
 
@@ -79,7 +80,7 @@ async def test_clients_are_kept_for_a_row_and_closed_when_it_changed(tenant: Cas
 
 
 def _clients() -> list[clients.Client]:
-    return [client for known in clients._clients.values() for client in known.values()]
+    return list(clients._clients.get(asyncio.get_running_loop(), {}).values())
 
 
 async def test_the_operators_provider_is_used_by_tenants_that_may(
@@ -217,7 +218,7 @@ async def test_a_cancelled_run_asks_no_fallback(tenant: Cast, upstream: Upstream
 async def test_a_model_that_does_not_begin_to_answer_is_given_up_at_half_of_the_runs_time(
     tenant: Cast, upstream: Upstream
 ) -> None:
-    rows("UPDATE agents SET max_seconds = 6 WHERE tenant_id = %(t)s RETURNING id", t=tenant.id)
+    rows("UPDATE agents SET max_seconds = 16 WHERE tenant_id = %(t)s RETURNING id", t=tenant.id)
     await beside(owners.add)(tenant, "mine", upstream.url)
     await beside(owners.say)(tenant, fallbacks={"mine/m1": ["mine/m2"]})
     upstream.silent = {"m1"}

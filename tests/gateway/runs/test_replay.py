@@ -160,7 +160,7 @@ def test_a_run_whose_provider_failed_fails_again(upstream: Upstream, tenant: Cas
 
 def test_a_run_out_of_time_keeps_what_had_been_said(upstream: Upstream, tenant: Cast) -> None:
     with on_login("operator"):
-        Agent.objects.filter(tenant_id=tenant.id).update(max_seconds=2)
+        Agent.objects.filter(tenant_id=tenant.id).update(max_seconds=10)
     never = Script("").arrived
     script = upstream.script(
         completion("First.", TASKS), streamed({"content": "Half a"}, {"content": " word"}, between=never)

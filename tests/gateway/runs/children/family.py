@@ -9,7 +9,7 @@ from gateway.runs.preparation import ChatRequest
 from gateway.runs.view import RunView, body
 from tests.database import rows
 from tests.people import Person
-from tests.waiting import PATIENCE_SECONDS
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hello."}'
 
@@ -31,10 +31,19 @@ async def ended(person: Person, *lines: str, **more: Any) -> dict[str, Any]:
 
 
 async def answered(person: Person, view: RunView) -> dict[str, Any]:
-    """What a run answers at its end, or when it waits for humans."""
+    """What a run answers at its end, or when it waits for humans, once nobody drives a run of the person's any more."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         await lifecycle.until_rest(person.scope, view)
-    return body(view)
+    answer = body(view)
+    # A request waits as soon as its turn is committed, and the runs above it may be about to be let go of.
+    await eventually(lambda: _at_rest(tree(person)))
+    return answer
+
+
+def _at_rest(runs: list[dict[str, Any]]) -> bool:
+    return not {run["id"] for run in runs} & {*lifecycle._drives} and "in_progress" not in {
+        run["status"] for run in runs
+    }
 
 
 def tree(person: Person) -> list[dict[str, Any]]:
