@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from statistics import median_low
 
 import httpx
 import pytest
@@ -19,6 +20,8 @@ CALL = {"arguments": {"title": "a", "content": "b"}, "wait": 60}
 BESIDE = ("renew_", "run_marks", "SET plan_cache_mode", "record_key_use", "SELECT 1")
 # After so many requests statements are prepared, and what a process remembers is known to it.
 WARM = 8
+# A look that comes every two seconds may find a run waiting for its call, which then reads its rows once more.
+ROUNDS = 9
 # Round trips and commits of a request. A commit is a transaction that writes; what only reads waits for no disk.
 WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (5, 2)}
 WORKER = {"chat with a tool": (5, 2), "call without a chat": (5, 2)}
@@ -36,17 +39,18 @@ def wired() -> Iterator[Wired]:
 
 
 def _cost(wired: Wired, tenant: Cast, path: str, body: dict[str, object]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Round trips and commits of one request: of the web process, and of the worker."""
+    """Round trips and commits of most requests: of the web process, and of the worker."""
     stack, applications = wired
-    for attempt in range(WARM + 1):
-        if attempt == WARM:
-            applications.clear()
+    costs: dict[str, list[tuple[int, int]]] = {"web": [], "worker": []}
+    for attempt in range(WARM + ROUNDS):
+        applications.clear()
         answer = httpx.post(f"{stack.url}{path}", json=body, headers=tenant.alice.headers)
         assert answer.status_code == 200, answer.text
-    web, worker = (applications.get(f"toolgate-{name}-async", Traffic()) for name in ("web", "worker"))
-    for each in (web, worker):
-        print(each.round_trips, each.commits, each.statements)
-    return (web.round_trips, web.commits), (worker.round_trips, worker.commits)
+        for name, found in costs.items() if attempt >= WARM else ():
+            traffic = applications.get(f"toolgate-{name}-async", Traffic())
+            print(name, traffic.round_trips, traffic.commits, traffic.statements)
+            found.append((traffic.round_trips, traffic.commits))
+    return median_low(costs["web"]), median_low(costs["worker"])
 
 
 def test_a_chat_without_tools(wired: Wired, tenant: Cast) -> None:
