@@ -141,4 +141,8 @@ _waits: WeakKeyDictionary[asyncio.AbstractEventLoop, Waits] = WeakKeyDictionary(
 
 def waits() -> Waits:
     """The running event loop's waiters."""
-    return _waits.setdefault(asyncio.get_running_loop(), Waits())
+    loop = asyncio.get_running_loop()
+    found = _waits.get(loop)
+    if found is None:
+        found = _waits[loop] = Waits()
+    return found
