@@ -1,7 +1,14 @@
-"""What providers are told of managed tools, made once for the specs of an offer: later chats have the same."""
+"""What providers are told of managed tools, made once for the specs of an offer: later chats have the same.
+
+An offer's tuple of specs is another one as soon as rights, tools or the agent are others (`tools.offering.offer`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import orjson
 
 from gateway.providers.interface import Prompt
 from gateway.providers.names import Names
@@ -10,6 +17,16 @@ from tools.interface import ToolSpec
 
 Specs = tuple[ToolSpec, ...]
 Style = Callable[[Specs, Rename], list[Definition]]
+T = TypeVar("T")
+
+
+class Definitions(list[Definition]):
+    """Definitions that are written as JSON once, however often they are sent; not to be changed."""
+
+    @cached_property
+    def written(self) -> orjson.Fragment:
+        """Their JSON, for orjson to put into a body. Raises JSONEncodeError."""
+        return orjson.Fragment(orjson.dumps(list(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +35,8 @@ class _Offered:
 
     specs: Specs
     names: Names
-    definitions: dict[Style, list[Definition]] = field(default_factory=dict)
+    definitions: dict[Style, Definitions] = field(default_factory=dict)
+    made: dict[Callable[[Specs], Any], Any] = field(default_factory=dict)
 
 
 # So many of them, the last ones.
@@ -30,12 +48,16 @@ def names(prompt: Prompt) -> Names:
     """The aliases of all tools that the prompt offers."""
     if prompt.client_tools:
         return Names(tool.name for tools in (prompt.tools, prompt.client_tools) for tool in tools)
-    known = _offered.get(id(prompt.tools))
+    return _known(prompt.tools).names
+
+
+def _known(specs: Specs) -> _Offered:
+    known = _offered.get(id(specs))
     if known is None:
         if len(_offered) >= MOST:
             del _offered[next(iter(_offered))]
-        known = _offered[id(prompt.tools)] = _Offered(prompt.tools, Names(tool.name for tool in prompt.tools))
-    return known.names
+        known = _offered[id(specs)] = _Offered(specs, Names(spec.name for spec in specs))
+    return known
 
 
 def definitions(prompt: Prompt, names: Names, style: Style) -> list[Definition]:
@@ -44,5 +66,14 @@ def definitions(prompt: Prompt, names: Names, style: Style) -> list[Definition]:
     if known is None or known.names is not names:
         return style(prompt.tools, names.alias)
     if style not in known.definitions:
-        known.definitions[style] = style(prompt.tools, names.alias)
+        known.definitions[style] = Definitions(style(prompt.tools, names.alias))
     return known.definitions[style]
+
+
+def once(specs: Specs, make: Callable[[Specs], T]) -> T:
+    """What `make` makes of the specs of an offer, and of nothing else."""
+    made = _known(specs).made
+    if make not in made:
+        made[make] = make(specs)
+    found: T = made[make]
+    return found

@@ -20,6 +20,7 @@ from gateway.providers import streams
 from gateway.providers.connections import CONNECT_SECONDS, Connections, Target
 from gateway.providers.errors import ProviderError, ProviderGarbled
 from gateway.providers.failures import Failures
+from gateway.providers.managed import Definitions
 from tools.network.egress import EgressRefused
 
 T = TypeVar("T")
@@ -210,10 +211,16 @@ class Upstream(Exchange):
 
 def _json(body: dict[str, Any]) -> bytes:
     try:
-        return orjson.dumps(body)
+        return orjson.dumps(body, _written, orjson.OPT_PASSTHROUGH_SUBCLASS)
     except orjson.JSONEncodeError:
         # Lone surrogates and integers of more than 64 bits, which JSON can spell all the same.
         return json.dumps(body).encode()
+
+
+def _written(value: object) -> orjson.Fragment:
+    if isinstance(value, Definitions):
+        return value.written
+    raise TypeError
 
 
 async def limited(chunks: AsyncIterator[bytes], idle_seconds: float) -> AsyncIterator[bytes]:

@@ -58,7 +58,8 @@ def counted(prompt: Prompt, names: Names) -> dict[str, Any]:
     if system := _system(prompt):
         made["system"] = system
     tools = managed.definitions(prompt, names, definitions.anthropic)
-    tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
+    if prompt.client_tools:
+        tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
     if tools:
         made["tools"] = tools
         if choice := _choice(options, names):

@@ -75,10 +75,11 @@ def _generation(options: Options) -> Wire:
 # --- tools -----------------------------------------------------------------------------------------------------------
 def _tools(prompt: Prompt, names: Names) -> Wire:
     own = [tool for tool in prompt.client_tools if tool.parameters is None]
-    own_tools = managed.definitions(prompt, names, definitions.gemini)
-    functions = [function for tool in own_tools for function in tool[_FUNCTIONS]]
-    functions += [_function(tool, names) for tool in prompt.client_tools if tool.parameters is not None]
-    tools = [_own_tool(tool) for tool in own] + ([{_FUNCTIONS: functions}] if functions else [])
+    tools = managed.definitions(prompt, names, definitions.gemini)
+    functions = [function for tool in tools for function in tool[_FUNCTIONS]]
+    if prompt.client_tools:
+        functions += [_function(tool, names) for tool in prompt.client_tools if tool.parameters is not None]
+        tools = [_own_tool(tool) for tool in own] + ([{_FUNCTIONS: functions}] if functions else [])
     given: Wire = {"tools": tools} if tools else {}
     if calling := _calling(prompt, names):
         if not functions and calling["mode"] == "ANY":

@@ -72,7 +72,8 @@ def _response_format(wanted: ResponseFormat) -> Wire:
 def _tools(prompt: Prompt, names: Names) -> Wire:
     choice = prompt.options.tool_choice
     tools = managed.definitions(prompt, names, definitions.openai)
-    tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
+    if prompt.client_tools:
+        tools = tools + [_tool(tool, names) for tool in prompt.client_tools]
     if not tools:
         if choice is not None and choice.kind in ("required", "tool"):
             raise Unsupported("tool_choice demands a call, and there is no tool to call.", "tool_choice")
