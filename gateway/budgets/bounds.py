@@ -6,10 +6,13 @@ largest image that providers take; a document as its bytes, if those are more.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from gateway.providers.interface import Document, Image, Opaque, Part, Prompt, PromptMessage, Text
+from gateway.providers import managed
+from gateway.providers.interface import ClientTool, Document, Image, Opaque, Part, Prompt, PromptMessage, Text
+from tools.interface import ToolSpec
 
 # What a provider adds to any request, to each message, and to each tool.
 _REQUEST, _MESSAGE, _TOOL = 1_000, 20, 100
@@ -24,13 +27,13 @@ LEAST_TURN = _REQUEST + LEAST_OUTPUT
 
 def input_tokens(prompt: Prompt) -> int:
     """No model counts more tokens for this prompt."""
-    tools = [asdict(tool) for tool in prompt.tools] + [asdict(tool) for tool in prompt.client_tools]
     return (
         _REQUEST
         + _bytes(prompt.system)
         + _bytes(asdict(prompt.options))
         + sum(map(_message, prompt.messages))
-        + sum(_TOOL + _bytes(tool) for tool in tools)
+        + managed.once(prompt.tools, _tools)
+        + _tools(prompt.client_tools)
     )
 
 
@@ -40,6 +43,10 @@ def output_tokens(prompt: Prompt) -> tuple[int, int]:
     if wanted is None:
         return USUAL_OUTPUT, LEAST_OUTPUT
     return wanted, min(wanted, LEAST_OUTPUT)
+
+
+def _tools(tools: Iterable[ToolSpec | ClientTool]) -> int:
+    return sum(_TOOL + _bytes(asdict(tool)) for tool in tools)
 
 
 def _message(message: PromptMessage) -> int:

@@ -3,6 +3,7 @@
 from gateway.budgets import bounds
 from gateway.providers.interface import (
     AssistantMessage,
+    ClientTool,
     Image,
     Opaque,
     Options,
@@ -12,6 +13,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
+from tools.interface import Tier, ToolSpec
 
 
 def _bound(*messages: object, **more: object) -> int:
@@ -54,3 +56,15 @@ def test_an_answer_may_be_as_long_as_was_asked_for_and_never_needs_more_than_tha
     assert bounds.output_tokens(Prompt("m", ())) == (bounds.USUAL_OUTPUT, bounds.LEAST_OUTPUT)
     assert bounds.output_tokens(Prompt("m", (), options=Options(max_output_tokens=10))) == (10, 10)
     assert bounds.output_tokens(Prompt("m", (), options=Options(max_output_tokens=9000))) == (9000, 256)
+
+
+def test_tools_count_at_least_their_bytes_and_an_offers_are_counted_once() -> None:
+    spec = ToolSpec("list_tasks", "d" * 700, {"type": "object", "title": "t" * 300}, Tier.READ_ONLY)
+    offered, client = (spec, spec), ClientTool("open_door", "o" * 400, {"type": "object"})
+    assert _bound(tools=offered) - EMPTY >= 2000
+    assert _bound(tools=offered, client_tools=(client,)) - _bound(tools=offered) >= 400
+    counted = _bound(tools=offered)
+    # What was counted is not looked at again for the same offer.
+    spec.parameters["title"] = "t" * 900
+    assert _bound(tools=offered) == counted
+    assert _bound(tools=(spec, spec)) == counted + 1200
