@@ -19,6 +19,9 @@ from tools.invocation.evaluation import Suggestion
 from tools.invocation.ordering import next_batch
 from tools.invocation.proposal import Proposal, Proposed, propose
 
+# For how long the end of one call of a turn waits for that of the others, to be looked at with them.
+TOGETHER_SECONDS = 0.02
+
 
 async def commit(
     execution: RunExecution, turn: TurnView, answer: Answer, values: TurnValues, *, refused: bool = False
@@ -110,7 +113,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
     async with asyncio.timeout(max(0.0, execution.seconds_left)):
         while True:
             if execution.sent:
-                await execution.wake_up.wait()
+                await execution.wake_up.gathered(len(_batch(execution, turn)), TOGETHER_SECONDS)
             execution.wake_up.clear()
             async with execution.ports.step(execution, alone=True) as step:
                 turn.calls = await step.calls(turn)

@@ -5,7 +5,6 @@ are the database, the workers and the providers; those of `gateway.runs.replay.p
 over, so that a replay drives the same loop.
 """
 
-import asyncio
 import time
 import uuid
 from collections.abc import Iterable, Sequence
@@ -26,6 +25,7 @@ from tools.gates.interface import Caller, Gate, Rights, Taint
 from tools.gates.policy import Policy
 from tools.invocation import ports
 from tools.invocation.dispatch import QueuedCall
+from tools.invocation.live.wakeups import WakeUp
 from tools.offering.offer import Offer, of_agent
 
 
@@ -124,7 +124,7 @@ class RunPorts(Protocol):
         """
         ...
 
-    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
+    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[WakeUp]:
         """An event that is set whenever the run's calls may have changed."""
         ...
 
@@ -193,7 +193,7 @@ class RunExecution:
     transcript: tuple[PromptMessage, ...] = ()
     known: Rights | None = None
     routing: Routing | None = None
-    wake_up: asyncio.Event = field(default_factory=asyncio.Event)
+    wake_up: WakeUp = field(default_factory=WakeUp)
     sent: bool = False
     _offered: tuple[Policy, frozenset[str], Offer] | None = None
 

@@ -1,6 +1,5 @@
 """The world that runs are driven in: the rows, the workers, the providers."""
 
-import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -40,6 +39,7 @@ from tools.gates.interface import Caller, Gate, Rights, Taint, TaintSource
 from tools.invocation import dispatch, evaluation
 from tools.invocation.dispatch import QueuedCall
 from tools.invocation.evaluation import Suggestion
+from tools.invocation.live.wakeups import WakeUp
 from tools.labels import TAINTS, UNTRUSTED
 
 
@@ -189,7 +189,7 @@ class LiveRunPorts:
         if unit.entered:
             await live.announce(*execution.scope)
 
-    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[asyncio.Event]:
+    def watch(self, run_id: uuid.UUID) -> AbstractContextManager[WakeUp]:
         """Woken by hints, and by looking every 2 s."""
         return waits().for_run(run_id)
 

@@ -5,7 +5,6 @@ decide in the order in which they did, and as late as they did. Where the record
 one met there: the provider's failure, the end of its time, the loss of the run to a user who cancelled it.
 """
 
-import asyncio
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from gateway.runs.rows import RunCall
 from tenants.scope.transactions import TenantScope
 from tools.gates.interface import Candidate, Gate, GateContext, GateResult
 from tools.invocation.dispatch import QueuedCall
+from tools.invocation.live.wakeups import WakeUp
 
 
 class ReplayPorts:
@@ -41,7 +41,7 @@ class ReplayPorts:
         yield ReplayUnitOfWork(execution, self._state)
 
     @contextmanager
-    def watch(self, run_id: uuid.UUID) -> Iterator[asyncio.Event]:
+    def watch(self, run_id: uuid.UUID) -> Iterator[WakeUp]:
         """An event that nobody but `dispatch` sets."""
         yield self._bell
 
@@ -99,7 +99,7 @@ def _withdrawn(call: RunCall) -> bool:
     return call.error_code == "cancelled" and call.attempt == 0
 
 
-class _Bell(asyncio.Event):
+class _Bell(WakeUp):
     """An event that nobody will set any more once it is waited for: every call that was sent has ended."""
 
     def __init__(self, state: ReplayState):
@@ -110,6 +110,10 @@ class _Bell(asyncio.Event):
         if not self.is_set():
             raise self._state.end()
         return True
+
+    async def gathered(self, times: int, seconds: float) -> None:
+        """No longer than until it is set."""
+        await self.wait()
 
 
 class _RecordedProvider:

@@ -16,6 +16,7 @@ from tenants.scope import transactions
 from tools.invocation.live import logs, progress, wakeups
 from tools.invocation.live.logs import Logged
 from tools.invocation.live.progress import Progress
+from tools.invocation.live.wakeups import WakeUp
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ class Waits:
 
     def __init__(self) -> None:
         self.relay = Relay(self.wake)
-        self._events: dict[uuid.UUID, set[asyncio.Event]] = {}
+        self._events: dict[uuid.UUID, set[WakeUp]] = {}
         self._hearers: dict[uuid.UUID, list[Callable[[Progress], None]]] = {}
         self._logged: OrderedDict[uuid.UUID, Logged] = OrderedDict()
         self._readers: dict[uuid.UUID, list[Callable[[Logged], None]]] = {}
@@ -38,10 +39,10 @@ class Waits:
         self._tasks: list[asyncio.Task[None]] = []
 
     @contextmanager
-    def for_run(self, run_id: uuid.UUID) -> Iterator[asyncio.Event]:
+    def for_run(self, run_id: uuid.UUID) -> Iterator[WakeUp]:
         """An event that is set whenever the run may have changed; the waiter clears it and looks at the rows."""
         self._begin()
-        event = asyncio.Event()
+        event = WakeUp()
         self._events.setdefault(run_id, set()).add(event)
         try:
             yield event

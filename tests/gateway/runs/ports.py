@@ -1,6 +1,5 @@
 """A run's ports that are played: a model with a script, calls that end when they are told to, and rows in memory."""
 
-import asyncio
 import time
 import uuid
 from collections import deque
@@ -23,6 +22,7 @@ from tenants.scope.transactions import TenantScope
 from tests.gateway.runs.rows import run_row
 from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Rights, RightsChanged, Taint
 from tools.interface import Tier
+from tools.invocation.live.wakeups import WakeUp
 
 PROFILE = {"instructions": "", "max_turns": 3, "tool_seconds": 30, "max_result_bytes": 1000, "slug": "default"}
 
@@ -69,7 +69,7 @@ class PlayedPorts:
         self.done: list[Any] = []
         self.calls: dict[uuid.UUID, RunCall] = {}
         self.end: RunEnd | None = None
-        self._event = asyncio.Event()
+        self._event = WakeUp()
 
     def change(self, call_id: uuid.UUID, **columns: Any) -> None:
         """What a worker or a human does to a call."""
@@ -80,7 +80,7 @@ class PlayedPorts:
         yield PlayedUnitOfWork(self, execution)
 
     @contextmanager
-    def watch(self, run_id: uuid.UUID) -> Iterator[asyncio.Event]:
+    def watch(self, run_id: uuid.UUID) -> Iterator[WakeUp]:
         yield self._event
 
     async def route(self, execution: RunExecution) -> Sequence[ResolvedModel]:

@@ -7,11 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from gateway.runs import calls, loop
 from gateway.runs.execution import RunExecution
 from gateway.runs.rows import Run, RunEnd
 from tests.gateway.runs.ports import Model, PlayedPorts, PlayedUnitOfWork, calling, execution
 from tests.gateway.runs.rows import call_row, turn
+from tests.waiting import PATIENCE_SECONDS
 
 
 async def test_calls_are_evaluated_again_when_rights_change_before_the_commit() -> None:
@@ -51,7 +54,10 @@ class _Slow(PlayedPorts):
         self._event.set()
 
 
-async def test_calls_that_run_are_looked_at_when_they_may_have_changed_and_not_before() -> None:
+async def test_calls_that_run_are_looked_at_when_they_may_have_changed_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "TOGETHER_SECONDS", 0)
     ports = _Slow(Model(calling("list_tasks", "list_tasks")))
     driving = asyncio.create_task(loop.drive(execution(ports, max_turns=1)))
     seen = []
@@ -65,6 +71,24 @@ async def test_calls_that_run_are_looked_at_when_they_may_have_changed_and_not_b
     await driving
     # Reading the rights, committing the turn, and the wake-up for nothing; then a look for each end.
     assert seen[:2] == [3, 4]
+    assert ports.end == RunEnd("incomplete", "", "max_turns")
+
+
+async def test_calls_that_end_together_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "TOGETHER_SECONDS", PATIENCE_SECONDS)
+    ports = _Slow(Model(calling("list_tasks", "list_tasks", "list_tasks")))
+    driving = asyncio.create_task(loop.drive(execution(ports, max_turns=1)))
+    seen = []
+    # The wake-up for nothing is taken for the end of one.
+    for step in range(2):
+        for _ in range(100):
+            await asyncio.sleep(0)
+        seen.append(ports.looks)
+        for call_id in list(ports.calls)[2 * step : 2 * step + 2]:
+            ports.finish(call_id)
+    await driving
+    # Reading the rights and committing the turn; a look at three hints, and one at the end of the last.
+    assert (seen, ports.looks) == ([2, 3], 5)
     assert ports.end == RunEnd("incomplete", "", "max_turns")
 
 

@@ -3,12 +3,15 @@
 import asyncio
 import uuid
 
+import pytest
+
 from gateway.runs import lifecycle
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.watching.wakeups import waits
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
 from tools.invocation.live import wakeups
+from tools.invocation.live.wakeups import WakeUp
 from tools.network import redis
 
 
@@ -40,6 +43,47 @@ async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast
     async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as wake_up:
             await wake_up.wait()
+
+
+async def _let_run() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_hints_are_gathered_until_there_are_as_many_as_are_expected() -> None:
+    wake_up = WakeUp()
+    gathering = asyncio.create_task(wake_up.gathered(3, PATIENCE_SECONDS))
+    for _ in range(3):
+        await _let_run()
+        assert not gathering.done()
+        wake_up.set()
+    await gathering
+    assert wake_up.is_set()
+    wake_up.clear()
+    again = asyncio.create_task(wake_up.gathered(1, PATIENCE_SECONDS))
+    await _let_run()
+    assert not again.done()
+    wake_up.set()
+    await again
+
+
+async def test_hints_that_do_not_come_are_waited_for_no_longer_than_they_may_be() -> None:
+    wake_up = WakeUp()
+    gathering = asyncio.create_task(wake_up.gathered(3, 0))
+    await _let_run()
+    # Nothing is gathered before the first one.
+    assert not gathering.done()
+    wake_up.set()
+    await gathering
+    assert wake_up.is_set()
+
+
+async def test_who_stops_waiting_stops_gathering() -> None:
+    wake_up = WakeUp()
+    wake_up.set()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await wake_up.gathered(2, PATIENCE_SECONDS)
 
 
 async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
@@ -14,6 +15,39 @@ log = logging.getLogger(__name__)
 
 CHANNEL = "toolgate:hints"
 _BACK_OFF = 0.5
+
+
+class WakeUp(asyncio.Event):
+    """An event that knows how often it was set since it was cleared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._times = 0
+
+    def set(self) -> None:
+        """Wake whoever waits."""
+        self._times += 1
+        super().set()
+
+    def clear(self) -> None:
+        """Count anew."""
+        self._times = 0
+        super().clear()
+
+    async def gathered(self, times: int, seconds: float) -> None:
+        """Wait until it is set, and from then on for so many seconds at most until it was set so many times.
+
+        The number is a guess: any hint counts, and one may be lost.
+        """
+        await self.wait()
+        if self._times >= times:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._times < times:
+                    super().clear()
+                    await self.wait()
+        super().set()
 
 
 async def publish(run_id: uuid.UUID) -> None:
