@@ -48,7 +48,8 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str
     under_way = exchange.of(context)
     begun = await _begun_or_resumed(context, under_way, params, resumes=not as_task)
     reporter = Reporter(context)
-    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None, reporter)
+    sent = params.request_state is None and not begun.resumed
+    call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None, reporter, sent=sent)
     questions: list[AskedQuestion] = []
     if call.asks_user:
         call, questions = await _asking(context, call, under_way, inputs.responses_of(params), reporter)
@@ -136,9 +137,10 @@ async def _awaited(
     reporter: Reporter,
     *,
     answered: int | None = None,
+    sent: bool = False,
 ) -> ToolCall:
     """The call once it is final, asks its user, or its client need not wait for it any longer; `answered` as in
-    `invoke.until_rest`."""
+    `invoke.until_rest`, and so is a call that was `sent`."""
     if call.final or (wait is not None and call.status == Status.AWAITING_APPROVAL):
         await reporter.look(call)
         return call
@@ -147,7 +149,14 @@ async def _awaited(
     try:
         async with known, logs.passing_on(context, call.id):
             with reporter.hearing(call.id):
-                return await invoke.until_rest(under_way.tenant_scope, call.id, wait, reporter.look, answered=answered)
+                return await invoke.until_rest(
+                    under_way.tenant_scope,
+                    call.id,
+                    wait,
+                    reporter.look,
+                    answered=answered,
+                    sent=call if sent else None,
+                )
     except asyncio.CancelledError:
         # Not when it is this process that ends: the client asks another one.
         if under_way.gone:

@@ -23,7 +23,7 @@ WARM = 8
 # A look that comes every two seconds may find a run waiting for its call, which then reads its rows once more.
 ROUNDS = 9
 # Round trips and commits of a request. A commit is a transaction that writes; what only reads waits for no disk.
-WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (5, 2)}
+WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (4, 2)}
 WORKER = {"chat with a tool": (5, 2), "call without a chat": (5, 2)}
 # Statements. A list that does not fill its page is looked for in older months too, by one more statement.
 PINS = {"list": 6, "detail": 5}

@@ -73,7 +73,7 @@ async def invoke(
             call = await _record(caller, Suggestion(name, text), origin, bind=bind)
         except ClaimLost:
             continue
-        return call if call.final else await until_rest(caller, call.id, wait)
+        return call if call.final else await until_rest(caller, call.id, wait, sent=call)
 
 
 class Begun(NamedTuple):
@@ -156,17 +156,22 @@ async def until_rest(
     seen: Seen | None = None,
     *,
     answered: int | None = None,
+    sent: ToolCall | None = None,
 ) -> ToolCall:
     """The user's call once it is final, asks its user, or has been waited for, as in `invoke`; `seen` is given every
     look at it.
 
-    `answered` is the fence under which it asked what has been answered: it goes on from there. Raises LookupError.
+    `answered` is the fence under which it asked what has been answered: it goes on from there. `sent` is the call as
+    it was recorded a moment ago: one that is queued is looked at once it may have changed. Raises LookupError.
     """
     began, pause = time.monotonic(), LOOK_SECONDS
+    waits = sent is not None and sent.status == Status.QUEUED and (wait is None or wait > 0)
+    call = sent if waits else None
     with ports.watch(call_id) as changed:
         while True:
-            changed.clear()
-            call = await reading.look(caller, call_id)
+            if call is None:
+                changed.clear()
+                call = await reading.look(caller, call_id)
             if call is None:
                 raise LookupError(call_id)
             if seen is not None:
@@ -182,6 +187,7 @@ async def until_rest(
                 async with asyncio.timeout(min(left, pause)):
                     await changed.wait()
             pause = min(2 * pause, MOST_LOOK_SECONDS)
+            call = None
 
 
 def _binding(claim: Claim) -> Bind:

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 2.0
 # Of how many calls this process keeps what they have said, for who begins to listen a moment after it was said.
 MOST_LOGGED = 64
+# Of how many hints that nobody waited for this process keeps the names, for who begins to wait a moment later.
+MOST_MISSED = 1024
 _MARKS = "SELECT id, mark FROM run_marks(%s)"
 
 
@@ -35,14 +37,21 @@ class Waits:
         self._hearers: dict[uuid.UUID, list[Callable[[Progress], None]]] = {}
         self._logged: OrderedDict[uuid.UUID, Logged] = OrderedDict()
         self._readers: dict[uuid.UUID, list[Callable[[Logged], None]]] = {}
+        self._missed: OrderedDict[uuid.UUID, None] = OrderedDict()
         self._marks: dict[uuid.UUID, str] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     @contextmanager
     def for_run(self, run_id: uuid.UUID) -> Iterator[WakeUp]:
-        """An event that is set whenever the run may have changed; the waiter clears it and looks at the rows."""
+        """An event that is set whenever the run may have changed; the waiter clears it and looks at the rows.
+
+        It is set at once where that was said a moment ago, while nobody waited.
+        """
         self._begin()
         event = WakeUp()
+        if run_id in self._missed:
+            del self._missed[run_id]
+            event.set()
         self._events.setdefault(run_id, set()).add(event)
         try:
             yield event
@@ -86,8 +95,13 @@ class Waits:
 
     def wake(self, run_id: uuid.UUID) -> None:
         """Wake the run's waiters in this process."""
-        for event in self._events.get(run_id, ()):
+        waiting = self._events.get(run_id)
+        for event in waiting or ():
             event.set()
+        if not waiting:
+            self._missed[run_id] = None
+            if len(self._missed) > MOST_MISSED:
+                self._missed.popitem(last=False)
 
     async def _listen(self) -> None:
         async for channel, data in wakeups.listen(INTEREST, self.relay.channel, progress.CHANNEL, logs.CHANNEL):

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.runs import lifecycle
 from gateway.runs.preparation import ChatRequest
-from gateway.runs.watching.wakeups import waits
+from gateway.runs.watching.wakeups import MOST_MISSED, Waits, waits
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
 from tools.invocation.live import wakeups
@@ -43,6 +43,25 @@ async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast
     async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as wake_up:
             await wake_up.wait()
+
+
+async def test_who_begins_to_wait_a_moment_after_the_hint_is_woken_by_it_once() -> None:
+    found, call_id, others = Waits(), uuid.uuid4(), [uuid.uuid4() for _ in range(MOST_MISSED)]
+    found._tasks = [asyncio.create_task(asyncio.sleep(0))]
+    found.wake(call_id)
+    with found.for_run(call_id) as wake_up:
+        assert wake_up.is_set()
+    with found.for_run(call_id) as again:
+        assert not again.is_set()
+        # Somebody waits for this one.
+        found.wake(call_id)
+    with found.for_run(call_id) as again:
+        assert not again.is_set()
+    found.wake(call_id)
+    for each in others:
+        found.wake(each)
+    with found.for_run(call_id) as late, found.for_run(others[0]) as in_time:
+        assert (late.is_set(), in_time.is_set()) == (False, True)
 
 
 async def _let_run() -> None:
