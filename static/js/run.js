@@ -73,6 +73,7 @@ export class RunView {
 
   /** The whole body says until when each call waits. */
   #rest(body) {
+    this.#draw();
     for (const call of body.tool_calls) {
       const asked = body.required_action?.approvals?.find((each) => each.id === call.approval_id);
       // The event before this one had a call's questions.

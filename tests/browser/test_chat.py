@@ -37,7 +37,7 @@ async def test_a_conversation_looks_the_same_after_a_reload(visit: Visit, tenant
     before = await page.locator("#runs").inner_text()
     await page.reload()
     await expect(page.locator("details.call")).to_have_count(1)
-    assert await page.locator("#runs").inner_text() == before
+    await expect(page.locator("#runs")).to_have_text(before, use_inner_text=True)
     await expect(page.locator("#conversations a[aria-current=page]")).to_have_count(1)
 
 
@@ -97,7 +97,7 @@ async def test_a_stream_that_breaks_is_taken_up_where_it_broke(visit: Visit, ten
     shown = await page.locator("#runs").inner_text()
     await page.reload()
     await expect(page.locator("details.call")).to_have_count(1)
-    assert await page.locator("#runs").inner_text() == shown
+    await expect(page.locator("#runs")).to_have_text(shown, use_inner_text=True)
 
 
 async def test_a_message_whose_answer_never_came_is_sent_again_under_the_same_key(visit: Visit, tenant: Cast) -> None:

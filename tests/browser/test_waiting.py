@@ -27,7 +27,7 @@ async def test_the_chat_says_what_it_waits_for_and_goes_on_by_itself(visit: Visi
     before = await page.locator("#runs").inner_text()
     await page.reload()
     await expect(page.get_by_text("This answer waits for a human")).to_be_visible()
-    assert await page.locator("#runs").inner_text() == before
+    await expect(page.locator("#runs")).to_have_text(before, use_inner_text=True)
     [row] = rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
     answer = await asyncio.to_thread(decide, stack, tenant.carol, row["id"], "approve")
     assert answer.status_code == 200
