@@ -1,8 +1,10 @@
 """Ends what hangs when a test is over: pytest-timeout watches no longer once a test has failed.
 
-A hook of pytest's, in tests/conftest.py.
+A hook of pytest's, in tests/conftest.py, and how event loops end.
 """
 
+import asyncio
+import asyncio.runners
 import faulthandler
 import signal
 import sys
@@ -14,6 +16,8 @@ import pytest
 # For a whole teardown, then again and again for each fixture that goes on waiting: far more than any takes.
 TEARDOWN_SECONDS = 200.0
 AGAIN_SECONDS = 60.0
+# Then what was cancelled and goes on is cancelled again.
+CANCEL_SECONDS = 5.0
 
 
 @pytest.hookimpl(wrapper=True)
@@ -31,3 +35,21 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def cancel_all_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """As asyncio has it at the end of a loop, but again until none is left.
+
+    A worker of psycopg's pool that is cancelled in the middle of its work takes that for a failure of this piece of
+    work, and waits for the next one: nobody would cancel it again.
+    """
+    while tasks := asyncio.all_tasks(loop):
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(tasks, timeout=CANCEL_SECONDS))
+        for task in tasks:
+            if task.done() and not task.cancelled() and (failed := task.exception()) is not None:
+                loop.call_exception_handler({"message": "a task failed at its end", "exception": failed, "task": task})
+
+
+asyncio.runners._cancel_all_tasks = cancel_all_tasks  # type: ignore[attr-defined]

@@ -1,5 +1,6 @@
 """What the tests lean on does what they take for granted."""
 
+import asyncio
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import httpx
 import hypothesis
 import pytest
 
-from tests import processes, waiting
+from tests import hanging, processes, waiting
 from tests.smtp import MailServer
 from tests.stack import free_port
 
@@ -212,6 +213,26 @@ def test_a_teardown_that_hangs_fails_and_ends(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].startswith("1 failed, 1 passed, 2 errors")
     assert "the teardown of test_it.py::test_fails hangs" in done.stdout
+
+
+def test_a_task_that_goes_on_when_it_is_cancelled_does_not_keep_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hanging, "CANCEL_SECONDS", 0.1)
+    cancelled = []
+
+    async def stubborn() -> None:
+        for _ in range(2):
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append(True)
+
+    async def begin() -> None:
+        task = asyncio.create_task(stubborn())
+        await asyncio.sleep(0)
+        assert not task.done()
+
+    asyncio.run(begin())
+    assert len(cancelled) == 2
 
 
 def test_every_test_module_has_tests() -> None:
