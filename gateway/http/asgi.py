@@ -19,6 +19,7 @@ Receive = bodies.Receive
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = dict[str, str]
 
+EVENT_STREAM = "text/event-stream"
 # What every answer carries.
 SECURITY = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 _SECURITY = [(name.encode(), value.encode()) for name, value in SECURITY.items()]

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db.models import Model, QuerySet
 from rest_framework.response import Response
 
 from gateway.http import bodies
-from gateway.rest.chat import parsing
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
@@ -25,9 +25,9 @@ class OwnersView(WithinTenant):
 
     def given(self, known: Collection[str] | None = None) -> dict[str, Any]:
         """The object in the body, empty without one; raises InvalidRequest for fields that are not among `known`."""
-        body = self.request._request.read(parsing.MAX_BODY_BYTES + 1)
-        if len(body) > parsing.MAX_BODY_BYTES:
-            raise ContentTooLarge(f"The body may have up to {parsing.MAX_BODY_BYTES:,} bytes.")
+        body = self.request._request.read(settings.TOOLGATE_MAX_BODY_BYTES + 1)
+        if len(body) > settings.TOOLGATE_MAX_BODY_BYTES:
+            raise ContentTooLarge(f"The body may have up to {settings.TOOLGATE_MAX_BODY_BYTES:,} bytes.")
         given = bodies.json_object(body, InvalidRequest) if body.strip() else {}
         for name in given:
             if known is not None and name not in known:

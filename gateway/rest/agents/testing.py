@@ -10,6 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from gateway.http import bodies
+from gateway.http.asgi import EVENT_STREAM
 from gateway.http.authentication import permit
 from gateway.http.drf import JSONParser
 from gateway.http.rendering import JSONRenderer
@@ -49,7 +50,7 @@ class AgentTestView(AsyncView):
         request=AgentTestRequest,
         responses={
             (200, _JSON): run_serializers.RunBody,
-            (200, parsing.EVENT_STREAM): StreamEvent,
+            (200, EVENT_STREAM): StreamEvent,
             (202, _JSON): run_serializers.RunBody,
             **refusals(*_REFUSED, ContentTooLarge, IdempotencyMismatch),
             **{

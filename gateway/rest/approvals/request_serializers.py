@@ -9,7 +9,7 @@ from approvals.models import ApprovalDecision, ApprovalRequest
 from approvals.requests import queue
 from gateway.models import Message
 from gateway.rest.call_serializers import TIERS
-from gateway.rest.serializers import Problem
+from gateway.rest.framework.problem import Problem
 
 VIA = ("api", "page", "socket", "admin")
 EDITS = ("add", "remove", "replace")

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.models import Conversation, Message
-from gateway.rest import serializers
+from gateway.rest.chat import conversation_serializers as serializers
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema, refusals
 from gateway.runs.conversations import branching, erasure

@@ -42,7 +42,7 @@ async def _chat(request: Request) -> None:
     tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     if parsed.request.streams:
         pieces = answers.stream(tenant_scope, run, events.START, parsed.wait)
-        await request.stream(pieces, parsing.EVENT_STREAM, answers.STREAM_HEADERS)
+        await request.stream(pieces, asgi.EVENT_STREAM, answers.STREAM_HEADERS)
         return
     try:
         await lifecycle.until_rest(tenant_scope, run, parsed.wait)

@@ -10,6 +10,7 @@ import orjson
 from django.conf import settings
 
 from gateway.http import bodies
+from gateway.http.asgi import EVENT_STREAM
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting import attachments
@@ -22,7 +23,6 @@ MAX_CONTENT_BYTES = 1024 * 1024
 MAX_BODY_BYTES: int = settings.TOOLGATE_MAX_BODY_BYTES
 MAX_WAIT_SECONDS = 24 * 3600
 MAX_KEY_CHARACTERS = 255
-EVENT_STREAM = "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)

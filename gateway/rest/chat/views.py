@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from gateway.http import bodies, problems
+from gateway.http.asgi import EVENT_STREAM
 from gateway.http.drf import JSONParser
 from gateway.http.rendering import JSONRenderer
 from gateway.rest.chat import answers, parsing, run_serializers, stream_tokens
@@ -63,7 +64,7 @@ _LAST_EVENT_ID = OpenApiParameter(
 class EventStreamRenderer(JSONRenderer):
     """Lets a client accept `text/event-stream`; the stream itself is written by `answers.stream`."""
 
-    media_type = parsing.EVENT_STREAM
+    media_type = EVENT_STREAM
     format = "events"
 
 
@@ -77,7 +78,7 @@ def whole(view: RunView) -> Response:
 def streaming(view: AsyncView, run: RunView, last_event_id: str = "", wait: float = inf) -> StreamingHttpResponse:
     """The run's events from the beginning, or after the last one that the client has."""
     content = answers.stream(view.tenant_scope, run, events.position(last_event_id), wait)
-    return StreamingHttpResponse(content, content_type=parsing.EVENT_STREAM, headers=answers.STREAM_HEADERS)
+    return StreamingHttpResponse(content, content_type=EVENT_STREAM, headers=answers.STREAM_HEADERS)
 
 
 class ChatView(AsyncView):
@@ -94,7 +95,7 @@ class ChatView(AsyncView):
             (200, _JSON): OpenApiResponse(
                 run_serializers.RunBody, description="The run is over; or, where it was asked for, its events."
             ),
-            (200, parsing.EVENT_STREAM): StreamEvent,
+            (200, EVENT_STREAM): StreamEvent,
             (202, _JSON): OpenApiResponse(run_serializers.RunBody, description="The run waits for a human."),
             **refusals(
                 InvalidRequest,
@@ -145,7 +146,7 @@ class RunEventsView(AsyncView):
             OpenApiParameter(PARAMETER, str, description="Instead of a key, one of `stream-token`."),
         ],
         responses={
-            (200, parsing.EVENT_STREAM): StreamEvent,
+            (200, EVENT_STREAM): StreamEvent,
             204: OpenApiResponse(description="The last event was the run's last: there is nothing to come back for."),
             **refusals(NoSuchRun),
         },

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.db import connections
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from gateway.http import bodies
-from gateway.rest.chat import parsing
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from tenants.login import reauthentication
@@ -41,7 +41,7 @@ class AsyncOwnersView(AsyncView):
 
     async def given(self, request: Request) -> dict[str, Any]:
         """The object in the body."""
-        body: bytes = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
-        if len(body) > parsing.MAX_BODY_BYTES:
-            raise ContentTooLarge(f"The body may have up to {parsing.MAX_BODY_BYTES:,} bytes.")
+        body: bytes = await sync_to_async(request._request.read)(settings.TOOLGATE_MAX_BODY_BYTES + 1)
+        if len(body) > settings.TOOLGATE_MAX_BODY_BYTES:
+            raise ContentTooLarge(f"The body may have up to {settings.TOOLGATE_MAX_BODY_BYTES:,} bytes.")
         return bodies.json_object(body, InvalidRequest) if body.strip() else {}

@@ -7,8 +7,8 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 
 from gateway.http import problems
-from gateway.rest import serializers
-from gateway.rest.chat import parsing
+from gateway.http.asgi import EVENT_STREAM
+from gateway.rest.framework.problem import Problem
 from tenants.errors import Refused
 
 # What operations may answer: 400 and 413 where something is sent, 404 where an address or a cursor names something.
@@ -33,7 +33,7 @@ JSON_LINES = "application/x-ndjson"
 Responses = dict[tuple[int, str], OpenApiResponse]
 
 
-def refusals(*errors: type[Refused], shape: type[serializers.Problem] = serializers.Problem) -> Responses:
+def refusals(*errors: type[Refused], shape: type[Problem] = Problem) -> Responses:
     """The responses of an operation that raises these: a problem for each status, with each error's code and why."""
     reasons: dict[int, list[str]] = {}
     for error in errors:
@@ -47,7 +47,7 @@ def refusals(*errors: type[Refused], shape: type[serializers.Problem] = serializ
 
 def problem(description: str) -> OpenApiResponse:
     """A response that is a problem document."""
-    return OpenApiResponse(serializers.Problem, description=description)
+    return OpenApiResponse(Problem, description=description)
 
 
 class ProblemSchema(AutoSchema):
@@ -64,7 +64,7 @@ class ProblemSchema(AutoSchema):
                 described = responses.setdefault(str(number), {"description": "", "content": {}})
                 if why.partition(":")[0] not in described["description"]:
                     described["description"] = "\n\n".join(filter(None, [why, described["description"]]))
-                ref = self.resolve_serializer(serializers.Problem, "response").ref
+                ref = self.resolve_serializer(Problem, "response").ref
                 described["content"] = {problems.CONTENT_TYPE: {"schema": ref}}
         for number, headers in _HEADERS.items():
             if str(number) in responses:
@@ -72,7 +72,7 @@ class ProblemSchema(AutoSchema):
         for status, response in responses.items():
             if shown := response.get("content", {}).get(problems.CONTENT_TYPE):
                 shown["example"] = _example(int(status), response["description"])
-            for kind, text in (parsing.EVENT_STREAM, "EventStream"), (JSON_LINES, "JSONLines"):
+            for kind, text in (EVENT_STREAM, "EventStream"), (JSON_LINES, "JSONLines"):
                 if stream := response.get("content", {}).get(kind):
                     _as_text(stream, text)
         operation["responses"] = dict(sorted(responses.items()))

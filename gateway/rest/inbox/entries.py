@@ -10,9 +10,9 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gateway.rest.chat.conversation_serializers import SentFileSerializer
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.rest.serializers import SentFileSerializer
 from gateway.runs.errors import InvalidRequest
 from notifications.inbox import entries
 from notifications.models import InboxEntry

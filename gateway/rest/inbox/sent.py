@@ -6,9 +6,9 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_serializer, extend_schema_view
 from rest_framework import generics, serializers
 
+from gateway.rest.chat.conversation_serializers import SentFileSerializer
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema
-from gateway.rest.serializers import SentFileSerializer
 from notifications.destinations import sending
 from notifications.models import SentMessage
 from tenants.login.views import WithinTenant

@@ -1,4 +1,4 @@
-"""The shapes of problems, conversations and messages, for the REST API's answers and for the OpenAPI document."""
+"""The shapes of conversations and messages, for the REST API's answers and for the OpenAPI document."""
 
 from typing import Any
 
@@ -6,22 +6,6 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from gateway.models import Conversation, Kind, Message
-from gateway.rest.framework.fields import ProblemCode
-
-
-class Problem(serializers.Serializer[Any]):
-    """RFC 9457 problem+json."""
-
-    type = serializers.CharField()
-    title = serializers.CharField()
-    status = serializers.IntegerField()
-    code = ProblemCode(help_text="What is wrong, for programs.")
-    detail = serializers.CharField(help_text="What is wrong, for people.")
-    field = serializers.CharField(required=False, help_text="The field at fault.")
-    errors = serializers.JSONField(  # type: ignore[assignment]
-        required=False, help_text="Where several fields are at fault: what is wrong with each."
-    )
-    run_id = serializers.UUIDField(required=False, help_text="The run that failed.")
 
 
 class ConversationSerializer(serializers.ModelSerializer[Conversation]):
