@@ -7,7 +7,8 @@ from pathlib import Path
 
 import orjson
 
-from bench import compare, report, suite
+from bench import suite
+from bench.reporting import compare, report
 from bench.rig.stack import Stack
 
 

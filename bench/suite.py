@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import psycopg
 
-from bench import targets
 from bench.counted import counted
 from bench.parts.remote_tools import remote_tools
+from bench.reporting import targets
 from bench.rig import machine
 from bench.rig.measure import Figures, Others, measure, median
 from bench.rig.stack import Stack

@@ -26,8 +26,8 @@ from unfold.admin import ModelAdmin
 
 from gateway.budgets import admin as budgets_admin
 from gateway.models import Agent, ModelProvider, ModelSettings
-from gateway.providers.routing import recorded as routing_recorded
-from gateway.providers.routing.admin_forms import ModelSettingsForm, ProviderForm
+from gateway.providers.routing.settings import recorded as routing_recorded
+from gateway.providers.routing.settings.admin_forms import ModelSettingsForm, ProviderForm
 from gateway.runs.agents import changes as agent_changes
 from gateway.runs.agents import fields as agent_fields
 from gateway.runs.agents import versions as agent_versions

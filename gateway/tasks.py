@@ -14,7 +14,7 @@ from gateway.runs import lifecycle, loop
 from gateway.schedules import firing
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
-from tools.invocation import execution
+from tools.invocation.in_worker import execution
 from tools.network import clients, redis
 from tools.worker import background
 from tools.worker.background import Lane

@@ -2,7 +2,7 @@
 
 import uuid
 
-from tools.invocation.execution import execute
+from tools.invocation.in_worker.execution import execute
 from tools.worker import background
 from tools.worker.background import Lane
 

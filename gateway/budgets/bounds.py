@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from gateway.providers import managed
 from gateway.providers.interface import ClientTool, Document, Image, Opaque, Part, Prompt, PromptMessage, Text
+from gateway.providers.translation import managed
 from tools.interface import ToolSpec
 
 # What a provider adds to any request, to each message, and to each tool.

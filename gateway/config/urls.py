@@ -54,7 +54,7 @@ from tenants.console import joining
 from tenants.console import people as people_pages
 from tenants.console import retention as retention_pages
 from tenants.login import pages as tenant_pages
-from tenants.login import reset_pages
+from tenants.login.passwords import reset_pages
 from tenants.login.second_factor import passkey_step, second_step
 from tenants.me import applications as client_pages
 from tenants.me import confirm as confirm_pages

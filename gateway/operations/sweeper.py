@@ -43,7 +43,7 @@ from tools.invocation.dispatch import (
     request_resumption,
     request_takeover,
 )
-from tools.invocation.execution import MAX_ATTEMPTS
+from tools.invocation.in_worker.execution import MAX_ATTEMPTS
 from tools.invocation.live import wakeups
 from tools.invocation.once import idempotency
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from gateway.providers.interface import Document, Image, Part, Prompt, PromptMessage, Text, Unsupported, UserMessage
-from gateway.providers.routing.patterns import matches
+from gateway.providers.patterns import matches
 
 NAMES = {
     "image/png": "PNG picture",

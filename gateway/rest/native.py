@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
 from gateway.rest.framework.schema import refusals
 from gateway.rest.tools import RightsView
 from gateway.runs.errors import InvalidRequest, NoSuchAgent

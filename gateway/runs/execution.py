@@ -149,7 +149,7 @@ class RunPorts(Protocol):
     def within_budgets(
         self, execution: "RunExecution", provider: Provider, turn: int, model: str, price: Price | None
     ) -> Provider:
-        """The provider, asking the run's budgets first; see `gateway.runs.reserving`."""
+        """The provider, asking the run's budgets first; see `gateway.runs.turns.reserving`."""
         ...
 
     def gates(self) -> Iterable[Gate]:

@@ -32,8 +32,8 @@ from tenants.errors import Refused
 from tenants.people.principal import Principal
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import RightsChanged
-from tools.invocation import execution as invocation
 from tools.invocation.dispatch import request_takeover
+from tools.invocation.in_worker import execution as invocation
 from tools.invocation.live import wakeups
 from tools.invocation.live.leases import Leases
 from tools.invocation.once import idempotency

@@ -18,13 +18,14 @@ from gateway.budgets.prices import Price
 from gateway.providers.interface import Provider
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
-from gateway.runs import asking, loop, reserving
+from gateway.runs import loop
 from gateway.runs import repository as records
 from gateway.runs.children import below, cancelling, ending, hints
 from gateway.runs.children.cancelling import Cancelled
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
 from gateway.runs.rows import Run, RunCall, RunEnd, TurnValues
+from gateway.runs.turns import asking, reserving
 from gateway.runs.view import TurnView, pending
 from gateway.runs.view import asking as asking_user
 from gateway.runs.watching.wakeups import waits

@@ -19,10 +19,10 @@ from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRat
 from gateway.providers.interface import Answer, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.providers.routing.errors import ModelNotAllowed
-from gateway.runs import asking, calls, ownership
 from gateway.runs.execution import RunExecution, RunLost, advance
 from gateway.runs.prompting import messages
 from gateway.runs.rows import RunEnd, TurnValues, storable
+from gateway.runs.turns import asking, calls, ownership
 from gateway.runs.view import RunView, TurnView, attempt_of
 from tenants.switches.errors import Killed
 from tools.gates.interface import Rights

@@ -12,10 +12,10 @@ from django.conf import settings
 from audit.calls import taint
 from gateway.budgets import prices
 from gateway.providers.interface import PromptMessage, ToolMessage, UserMessage
-from gateway.providers.names import safe
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing.resolution import ResolvedModel
-from gateway.runs import asking, loop, repository
+from gateway.providers.translation.names import safe
+from gateway.runs import loop, repository
 from gateway.runs.agents import members
 from gateway.runs.agents.members import AgentMember
 from gateway.runs.errors import NoSuchModel, ShadowsManagedTool
@@ -24,6 +24,7 @@ from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.prompting import attachments, continuity, messages, serialization, transcripts
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.rows import NewRun, Run
+from gateway.runs.turns import asking
 from gateway.runs.view import RunView, from_rows
 from tenants.errors import Refused
 from tenants.scope.transactions import Connection, TenantScope, transaction

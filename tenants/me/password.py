@@ -13,9 +13,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from tenants.errors import Refused
-from tenants.login import passwords, sign_on
+from tenants.login import sign_on
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.pages import counted_password_change
+from tenants.login.passwords import changing as passwords
 from tenants.me.frame import section_frame
 from tenants.models import SignOnProvider, User
 

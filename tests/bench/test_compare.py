@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 
-from bench import compare
 from bench.counting_proxy import CountingProxy
+from bench.reporting import compare
 
 
 def _report(**more: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bench import report
+from bench.reporting import report
 from bench.rig import sdk
 from bench.rig.measure import median
 from bench.scenarios import V1_CHAT, V1_STREAM, request_text

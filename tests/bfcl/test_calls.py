@@ -9,8 +9,8 @@ import pytest
 from gateway.providers.anthropic import requests
 from gateway.providers.gemini import requests as gemini_wire
 from gateway.providers.interface import AssistantMessage, Prompt, SuggestedCall, UserMessage
-from gateway.providers.names import Names
 from gateway.providers.openai import requests as openai_wire
+from gateway.providers.translation.names import Names
 from tests.bfcl.leaderboard import Call
 from tools.schemas import arguments, schema
 

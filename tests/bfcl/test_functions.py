@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.providers import managed
 from gateway.providers.anthropic import requests
 from gateway.providers.gemini import requests as gemini_wire
 from gateway.providers.interface import ClientTool, Prompt, UserMessage
-from gateway.providers.names import Names
 from gateway.providers.openai import requests as openai_wire
+from gateway.providers.translation import managed
+from gateway.providers.translation.names import Names
 from tests.bfcl.leaderboard import Function
 from tools import definitions
 from tools.interface import Tier, ToolSpec

@@ -13,7 +13,7 @@ from tests.fetching.test_pages import ARTICLE, WORDS, forgotten, html, site, to
 from tests.pages.browsing import confirmed, signed_in
 from tests.people import PASSWORD, Cast, Person, make_tenant
 from tests.tools.test_egress import OUTSIDE, names, places
-from tools.invocation import execution
+from tools.invocation.in_worker import execution
 from tools.network import messages
 
 __all__ = ["forgotten", "names", "places", "site"]

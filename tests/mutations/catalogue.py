@@ -208,7 +208,7 @@ MUTATIONS = (
     Mutation(
         "a worker runs calls within whatever tenant the row says",
         ("tests/tenants/test_isolation.py::test_a_call_is_not_run_for_a_message_that_names_another_tenant",),
-        "tools/invocation/execution.py",
+        "tools/invocation/in_worker/execution.py",
         "    execution = _Execution(TenantScope(tenant_id, user_id), call_id)\n",
         "    from tenants.scope.transactions import fetch\n\n"
         '    query = "SELECT tenant_id, user_id FROM tool_calls WHERE id = %s"\n'
@@ -359,7 +359,7 @@ MUTATIONS = (
     Mutation(
         "a link for a new password is made of the request's host",
         ("tests/pages/test_password_reset.py",),
-        "tenants/login/reset_pages.py",
+        "tenants/login/passwords/reset_pages.py",
         'form.cleaned_data["username"]\n',
         'form.cleaned_data["username"]\n    settings.PUBLIC_URL = f"http://{request.get_host()}"\n',
     ),
@@ -925,7 +925,7 @@ MUTATIONS = (
     Mutation(
         "one tenant's failures open the circuit of all",
         ("tests/tools/test_circuit.py",),
-        "tools/invocation/execution.py",
+        "tools/invocation/in_worker/execution.py",
         "guarded = (execution.scope.tenant_id, tool.name)",
         "guarded = (uuid.UUID(int=0), tool.name)",
     ),
@@ -1037,7 +1037,7 @@ MUTATIONS = (
     Mutation(
         "an effect leaves before running is committed",
         ("tests/faults/test_kills.py::test_a_worker_lost_after_an_effect_may_have_begun_is_never_retried",),
-        "tools/invocation/execution.py",
+        "tools/invocation/in_worker/execution.py",
         "    call = await begun.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)\n",
         "    async with begun.locked(scope, execution.call_id, None, settings.RUN_LEASE_SECONDS) as found:\n"
         "        call = found and found.call\n",
@@ -1151,7 +1151,7 @@ MUTATIONS = (
     Mutation(
         "a provider's words are passed on with keys",
         ("tests/gateway/providers/test_provider_faults.py",),
-        "gateway/providers/failures.py",
+        "gateway/providers/transport/failures.py",
         'message = message.replace(secret, "…")',
         "pass",
     ),
@@ -1581,28 +1581,28 @@ MUTATIONS = (
     Mutation(
         "a field of the request has the provider choose another model",
         ROUTING,
-        "gateway/runs/asking.py",
+        "gateway/runs/turns/asking.py",
         "    refuse_other_models(execution, prompt)\n",
         "",
     ),
     Mutation(
         "a cancelled run asks its fallbacks",
         ROUTING,
-        "gateway/runs/asking.py",
+        "gateway/runs/turns/asking.py",
         "if failure is not None and not await execution.ports.still_ours(execution):",
         "if False:",
     ),
     Mutation(
         "a refused request is asked of a fallback",
         ROUTING,
-        "gateway/runs/asking.py",
+        "gateway/runs/turns/asking.py",
         "return isinstance(error, ProviderMisconfigured) or not isinstance(error, ProviderRefused)",
         "return True",
     ),
     Mutation(
         "a stopped model is asked",
         ROUTING,
-        "gateway/runs/asking.py",
+        "gateway/runs/turns/asking.py",
         "zip(candidates, stopped, strict=True) if switch is None)",
         "zip(candidates, stopped, strict=True))",
     ),
@@ -1623,21 +1623,21 @@ MUTATIONS = (
     Mutation(
         "a provider's key is stored as it is",
         PROVIDER_KEYS,
-        "gateway/providers/routing/changes.py",
+        "gateway/providers/routing/settings/changes.py",
         "encryption.encrypt(wanted.api_key) if wanted.api_key",
         "wanted.api_key if wanted.api_key",
     ),
     Mutation(
         "a provider's key goes to another host",
         PROVIDERS_REST,
-        "gateway/providers/routing/wanted.py",
+        "gateway/providers/routing/settings/wanted.py",
         "if elsewhere and row.api_key and not wanted.key_given:",
         "if False:",
     ),
     Mutation(
         "a provider's key is shown to owners",
         PROVIDERS_REST,
-        "gateway/providers/routing/changes.py",
+        "gateway/providers/routing/settings/changes.py",
         '"has_key": bool(row.api_key),',
         '"has_key": bool(row.api_key), "api_key": encryption.decrypt(row.api_key) if row.api_key else "",',
     ),
@@ -1710,14 +1710,14 @@ MUTATIONS = (
     Mutation(
         "the answer may be longer than the budget affords",
         ("tests/budgets/test_runs.py::test_a_chat_asks_for_no_more_than_its_budget_affords_and_pays_what_it_used",),
-        "gateway/runs/reserving.py",
+        "gateway/runs/turns/reserving.py",
         "        if granted is not None:\n            prompt =",
         "        if granted is None:\n            prompt =",
     ),
     Mutation(
         "a lost connection costs nothing",
         ("tests/budgets/test_runs.py::test_a_failure_costs_what_was_reserved_only_where_it_may_have_cost_something",),
-        "gateway/runs/reserving.py",
+        "gateway/runs/turns/reserving.py",
         "if not heard and (error.status is not None or not error.sent):",
         "if True:",
     ),

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 from redis.exceptions import ConnectionError as RedisAway
 
-from tenants.login import reset_pages
+from tenants.login.passwords import reset_pages
 from tests.database import rows
 from tests.pages.browsing import signed_in
 from tests.people import PASSWORD, Person, make_tenant

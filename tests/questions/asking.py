@@ -13,7 +13,8 @@ from tests.people import Person
 from tests.tools.test_circuit import NONE
 from tools import tasks as tool_tasks
 from tools.interface import Tier, Tool, ToolContext, ToolResult
-from tools.invocation import dispatch, execution, lookup, ordering
+from tools.invocation import dispatch, lookup, ordering
+from tools.invocation.in_worker import execution
 from tools.invocation.live.circuit import Circuits
 from tools.network import messages
 from tools.questions import InputRequired, Question

@@ -16,8 +16,9 @@ from gateway.operations import sweeper
 from tests.database import Row, rows
 from tests.people import Cast, Person
 from tests.questions.asking import NAME, NAME_SCHEMA, PAGE, Asking, Workers, asks
-from tools.invocation import execution, invoke
-from tools.invocation.asking import MAX_STATE_BYTES
+from tools.invocation import invoke
+from tools.invocation.in_worker import execution
+from tools.invocation.in_worker.asking import MAX_STATE_BYTES
 from tools.questions import InputRequired, Question
 
 

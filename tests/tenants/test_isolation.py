@@ -20,7 +20,7 @@ from tests.database import rows
 from tests.people import Cast, Person
 from tests.rest import sse
 from tests.stack import Stack
-from tools.invocation import execution
+from tools.invocation.in_worker import execution
 from tools.models import Grant, Note, Task, ToolSetting
 
 TABLES = ["agents", "api_keys", "conversations", "grants", "ledger_entries", "memberships", "messages", "notes", "runs",

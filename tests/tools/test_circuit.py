@@ -14,7 +14,8 @@ from tests.people import Cast, Person
 from tools.configuration import NONE, Values
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
 from tools.interface import Tier, Tool, ToolResult
-from tools.invocation import execution, lookup
+from tools.invocation import lookup
+from tools.invocation.in_worker import execution
 from tools.invocation.live import circuit
 from tools.invocation.live.circuit import FAILURES, OPEN_SECONDS, Circuits
 from tools.network import redis

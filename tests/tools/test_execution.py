@@ -19,7 +19,8 @@ from tests.tools.test_circuit import NONE
 from tests.wire import Traffic, relay
 from tools.errors import ToolError, ToolExecutionError, ToolTimeout
 from tools.interface import Tier, Tool, ToolContext, ToolResult, held
-from tools.invocation import dispatch, execution, lookup
+from tools.invocation import dispatch, lookup
+from tools.invocation.in_worker import execution
 from tools.invocation.live.circuit import Circuits
 from tools.network import messages
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway.management.models_of import add_tenant, within
-from gateway.providers.routing import changes, testing, wanted
+from gateway.providers.routing.settings import changes, testing, wanted
 from tenants.errors import Refused
 from tenants.management.accounts import password_of
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from gateway.management.models_of import add_tenant, within
-from gateway.providers.routing import changes
+from gateway.providers.routing.settings import changes
 
 
 class Command(BaseCommand):

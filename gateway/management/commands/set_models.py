@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway.management.models_of import add_tenant, within
-from gateway.providers.routing import rules
+from gateway.providers.routing.settings import rules
 from tenants.models import Tenant
 from tenants.people import recorded
 from tenants.people.changes import record

@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import streams
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import Answer, OnOpaque, OnText, Opaque, SuggestedCall, Usage
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
+from gateway.providers.transport import streams
 
 _FINISH_REASONS = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
 # Reasons that a client of this API must know, though the other APIs have no term for them.

@@ -5,11 +5,12 @@ from typing import Any
 
 import anthropic
 
-from gateway.providers import managed, streams
 from gateway.providers.anthropic import answers, requests
 from gateway.providers.anthropic.blocks import FAMILY
 from gateway.providers.interface import Answer, Family, OnOpaque, OnText, Prompt, Unsupported
-from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
+from gateway.providers.translation import managed
+from gateway.providers.transport import streams
+from gateway.providers.transport.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
 
 _PATH = "/v1/messages"
 _COUNT_PATH = "/v1/messages/count_tokens"

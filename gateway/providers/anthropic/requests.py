@@ -5,10 +5,8 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import compatibility, managed
 from gateway.providers.anthropic import blocks as anthropic_blocks
 from gateway.providers.anthropic.blocks import FAMILY
-from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -25,7 +23,9 @@ from gateway.providers.interface import (
     ToolMessage,
     Unsupported,
 )
-from gateway.providers.names import Names
+from gateway.providers.translation import compatibility, managed
+from gateway.providers.translation.call_ids import with_unique_ids
+from gateway.providers.translation.names import Names
 from tools import definitions
 
 DEFAULT_OUTPUT_TOKENS = 8192

@@ -5,11 +5,11 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import streams
 from gateway.providers.errors import ProviderGarbled, ProviderRefused
 from gateway.providers.gemini.requests import CALL, FAMILY, SIGNATURE
 from gateway.providers.interface import Answer, OnOpaque, OnText, Opaque, SuggestedCall, Usage
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
+from gateway.providers.transport import streams
 
 _FILTERED = frozenset(
     {

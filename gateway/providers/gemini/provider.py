@@ -2,12 +2,12 @@
 
 from urllib.parse import quote
 
-from gateway.providers import managed
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.gemini import answers, requests
 from gateway.providers.gemini.upstream import GeminiUpstream
 from gateway.providers.interface import Answer, Embedded, Family, OnOpaque, OnText, Prompt
-from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS
+from gateway.providers.translation import managed
+from gateway.providers.transport.upstream import IDLE_SECONDS, SILENT_SECONDS
 
 _COLLECTIONS = ("models", "tunedModels")
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import compatibility, managed
-from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -31,7 +29,9 @@ from gateway.providers.interface import (
     ToolMessage,
     Unsupported,
 )
-from gateway.providers.names import Names
+from gateway.providers.translation import compatibility, managed
+from gateway.providers.translation.call_ids import with_unique_ids
+from gateway.providers.translation.names import Names
 from tools import definitions
 
 FAMILY: Family = "gemini"

@@ -11,10 +11,10 @@ from google import genai
 from google.genai import types
 from yarl import URL
 
-from gateway.providers import streams
-from gateway.providers.connections import Target
 from gateway.providers.errors import ProviderError, ProviderMisconfigured
-from gateway.providers.upstream import Exchange, unsent
+from gateway.providers.transport import streams
+from gateway.providers.transport.connections import Target
+from gateway.providers.transport.upstream import Exchange, unsent
 
 _VERSION = "v1beta"
 _RAW_ARGS = streams.raw_member(b"args")

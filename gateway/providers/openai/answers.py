@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from gateway.providers import streams
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import Answer, OnOpaque, OnText, Opaque, SuggestedCall, Usage
-from gateway.providers.names import Names
 from gateway.providers.openai.requests import FAMILY
+from gateway.providers.translation.names import Names
+from gateway.providers.transport import streams
 
 OF_ANSWER: dict[str, type] = {"service_tier": str, "system_fingerprint": str}
 OF_CHOICE: dict[str, type] = {"logprobs": dict}

@@ -4,11 +4,12 @@ from typing import Any
 
 import openai
 
-from gateway.providers import managed, streams
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import Answer, Embedded, Family, OnOpaque, OnText, Prompt
 from gateway.providers.openai import answers, requests
-from gateway.providers.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
+from gateway.providers.translation import managed
+from gateway.providers.transport import streams
+from gateway.providers.transport.upstream import IDLE_SECONDS, SILENT_SECONDS, Upstream, unsent
 
 _PATH, _EMBEDDINGS = "/chat/completions", "/embeddings"
 _RAW_ARGUMENTS = streams.raw_member(b"arguments")

@@ -7,8 +7,6 @@ message an opaque part represents one of the message's fields: `{"type": name, n
 from collections.abc import Iterable
 from typing import Any
 
-from gateway.providers import compatibility, managed
-from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -28,7 +26,9 @@ from gateway.providers.interface import (
     ToolMessage,
     Unsupported,
 )
-from gateway.providers.names import Names
+from gateway.providers.translation import compatibility, managed
+from gateway.providers.translation.call_ids import with_unique_ids
+from gateway.providers.translation.names import Names
 from tools import definitions
 
 FAMILY: Family = "openai"

@@ -1,5 +1,5 @@
 """Who answers as a model for a tenant: named providers with their keys, the models that are allowed, fallbacks, prices.
 
-`resolution` is what runs ask; `changes` and `settings` are what owners and operators do. The environment's providers
+`resolution` is what runs ask; `settings` is what owners and operators do. The environment's providers
 (`gateway.providers.registry`) are the operator's too.
 """

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db import connections
 
+from gateway.providers import patterns
 from gateway.providers.demo.provider import DemoProvider
 from gateway.providers.interface import Options, Provider
 from gateway.providers.registry import Providers, UnknownModel
-from gateway.providers.routing import patterns
 from gateway.providers.routing.clients import client
 from gateway.providers.routing.errors import ModelNotAllowed, OtherModelsAsked
 from gateway.providers.routing.prices import Price

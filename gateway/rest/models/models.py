@@ -6,8 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.providers.routing import listing, resolution, rules
+from gateway.providers.routing import listing, resolution
 from gateway.providers.routing.errors import ChangedMeanwhile, InvalidModels
+from gateway.providers.routing.settings import rules
 from gateway.rest.framework.owners import AsyncOwnersView
 from gateway.rest.framework.schema import refusals
 from gateway.rest.models import model_serializers as shapes

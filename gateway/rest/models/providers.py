@@ -7,7 +7,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.providers.routing import changes, testing, wanted
 from gateway.providers.routing.errors import (
     ChangedMeanwhile,
     InvalidProvider,
@@ -15,6 +14,7 @@ from gateway.providers.routing.errors import (
     ProviderFailed,
     ProviderTaken,
 )
+from gateway.providers.routing.settings import changes, testing, wanted
 from gateway.rest.framework.owners import AsyncOwnersView
 from gateway.rest.framework.schema import refusals
 from gateway.rest.models import model_serializers as shapes

@@ -19,11 +19,12 @@ from gateway.budgets import bounds, prices
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
-from gateway.runs import asking, loop, repository
+from gateway.runs import loop, repository
 from gateway.runs.agents import members
 from gateway.runs.children import answers
 from gateway.runs.conversations import sessions
 from gateway.runs.rows import NewRun, Run
+from gateway.runs.turns import asking
 from tenants.errors import Refused
 from tenants.scope import rows
 from tenants.scope.functions import Function

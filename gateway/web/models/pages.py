@@ -10,8 +10,9 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from gateway.providers.routing import changes, listing, resolution, rules, testing, wanted
+from gateway.providers.routing import listing, resolution
 from gateway.providers.routing.errors import NoSuchProvider
+from gateway.providers.routing.settings import changes, rules, testing, wanted
 from gateway.runs import loop
 from gateway.web.models import forms
 from tenants.errors import Refused

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from gateway.compat.chat_completions.api import SURFACE
 from gateway.compat.interface import Reply, TurnReply
-from gateway.providers import managed
 from gateway.providers.interface import (
     Answer,
     AssistantMessage,
@@ -29,9 +28,10 @@ from gateway.providers.interface import (
     Usage,
     UserMessage,
 )
-from gateway.providers.names import Names
 from gateway.providers.openai import answers as openai_answers
 from gateway.providers.openai import requests
+from gateway.providers.translation import managed
+from gateway.providers.translation.names import Names
 from gateway.runs.prompting.client_request import ClientRequest
 
 FAMILY = requests.FAMILY

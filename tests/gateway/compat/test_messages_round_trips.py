@@ -28,7 +28,7 @@ from gateway.providers.interface import (
     Usage,
     UserMessage,
 )
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
 from tests.gateway.compat.test_messages import parsed
 
 FEW = settings(max_examples=200, deadline=None)

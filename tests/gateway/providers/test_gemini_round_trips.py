@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.providers.gemini import requests
 from gateway.providers.gemini.answers import Pieces
 from gateway.providers.interface import Answer, AssistantMessage, Opaque, Prompt, SuggestedCall
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
 
 Parts = list[dict[str, Any]]
 NAMES = ["svc.find", "3d.render", "web_search", "a__b", "a.b", "x" * 70]

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import managed
 from gateway.providers.gemini import requests
 from gateway.providers.interface import (
     AssistantMessage,
@@ -23,6 +22,7 @@ from gateway.providers.interface import (
     Unsupported,
     UserMessage,
 )
+from gateway.providers.translation import managed
 from tests.gateway.providers.conftest import tool
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import managed
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -23,6 +22,7 @@ from gateway.providers.interface import (
 )
 from gateway.providers.openai import requests
 from gateway.providers.openai.provider import OpenAIProvider
+from gateway.providers.translation import managed
 from tests.gateway.providers.conftest import KEY, tool
 from tests.gateway.providers.fake import FakeProvider
 

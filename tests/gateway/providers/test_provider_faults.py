@@ -20,7 +20,7 @@ from gateway.providers.errors import (
 from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai.provider import OpenAIProvider
-from gateway.providers.upstream import FellSilent, limited
+from gateway.providers.transport.upstream import FellSilent, limited
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider, events
 from tests.stack import free_port
@@ -303,7 +303,7 @@ async def test_a_cancelled_question_lets_go_of_its_connection(fake: FakeProvider
 async def test_an_endless_answer_is_given_up(
     fake: FakeProvider, provider: Provider, on_text: OnText | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.providers.upstream.LONGEST_ANSWER", 1000)
+    monkeypatch.setattr("gateway.providers.transport.upstream.LONGEST_ANSWER", 1000)
     if on_text is None:
         fake.json(b" " * 1001)
     else:

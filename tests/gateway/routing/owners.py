@@ -5,8 +5,8 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 
-from gateway.providers.routing import changes, rules, wanted
 from gateway.providers.routing.models import ModelProvider
+from gateway.providers.routing.settings import changes, rules, wanted
 from tenants.models import KillSwitch, Tenant
 from tenants.people.changes import acting
 from tenants.scope import transactions

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.providers.routing import patterns, prices
+from gateway.providers import patterns
+from gateway.providers.routing import prices
 
 
 @pytest.mark.parametrize(

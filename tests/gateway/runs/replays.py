@@ -9,8 +9,8 @@ import psycopg
 from django.conf import settings
 
 from audit.log import sealing
-from gateway.providers import managed
 from gateway.providers.openai import requests
+from gateway.providers.translation import managed
 from gateway.runs.replay.driver import Replayed, replay
 from tenants.scope import transactions
 from tests.database import rows

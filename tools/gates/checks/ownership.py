@@ -4,7 +4,7 @@ from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Occa
 
 
 class Ownership(Gate):
-    """Refuses every managed call of such a turn; `gateway.runs.ownership` says which turns those are."""
+    """Refuses every managed call of such a turn; `gateway.runs.turns.ownership` says which turns those are."""
 
     name = "ownership"
     code = "cancelled"

@@ -15,7 +15,7 @@ from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
 from tests.people import Cast
 from tests.waiting import eventually
-from tools.invocation import execution
+from tools.invocation.in_worker import execution
 
 
 def _calls(cast: Cast) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from tests.gateway.runs.children.family import ended, subagent, tree
 from tests.gateway.runs.children.test_starting import agent_of
 from tests.people import Cast, Person
 from tests.waiting import eventually
-from tools.invocation import execution
+from tools.invocation.in_worker import execution
 
 LIMIT = 400_000
 PROMPT = Prompt("gpt-4o-mini", (UserMessage("x" * 1000),), options=Options(max_output_tokens=1000))

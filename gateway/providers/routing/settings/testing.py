@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import aiohttp
 import orjson
 
-from gateway.providers.connections import Connections, Target
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.routing.errors import InvalidProvider, ProviderFailed
-from gateway.providers.routing.wanted import WantedProvider
-from gateway.providers.upstream import FellSilent, limited
+from gateway.providers.routing.settings.wanted import WantedProvider
+from gateway.providers.transport.connections import Connections, Target
+from gateway.providers.transport.upstream import FellSilent, limited
 from tools.network.egress import EgressRefused
 
 SECONDS = 10.0

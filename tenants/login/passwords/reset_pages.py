@@ -21,9 +21,9 @@ from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 from django.views.decorators.http import require_http_methods
 from redis.exceptions import RedisError
 
-from tenants.login import passwords
 from tenants.login.attempts import SECONDS_WITHOUT_COUNT, counted, later
 from tenants.login.authentication import PasswordBackend
+from tenants.login.passwords import changing as passwords
 from tenants.models import User
 
 log = logging.getLogger(__name__)

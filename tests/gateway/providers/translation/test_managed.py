@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.providers import managed, upstream
 from gateway.providers.anthropic import requests as anthropic
 from gateway.providers.gemini import requests as gemini
 from gateway.providers.interface import ClientTool, Prompt
-from gateway.providers.names import Names
 from gateway.providers.openai import requests as openai
+from gateway.providers.translation import managed
+from gateway.providers.translation.names import Names
+from gateway.providers.transport import upstream
 from tools import definitions
 from tools.interface import Tier, ToolSpec
 

@@ -1,10 +1,10 @@
 """The report as a table for people."""
 
 from bench import counted
-from bench.compare import floor
 from bench.parts.remote_tools import lines as remote_lines
+from bench.reporting.compare import floor
+from bench.reporting.targets import Report, of
 from bench.scenarios import AT_EVERY_LEVEL, OF_MANY_CALLS
-from bench.targets import Report, of
 
 LEVELS = ("1", "16", "64")
 WIDTH = 17

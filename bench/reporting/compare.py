@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from bench.targets import Report
+from bench.reporting.targets import Report
 
-BASELINE = Path(__file__).resolve().parent / "baseline.json"
+BASELINE = Path(__file__).resolve().parents[1] / "baseline.json"
 OURS = ("web", "worker", "postgres", "redis")
 # What a figure may differ by without saying anything: (absolute, as a share).
 EXACT, COMMITS, RECORDS, CPU, LATENCY = (0.3, 0.0), (0.5, 0.0), (0.0, 0.15), (0.0, 0.15), (0.0, 0.3)

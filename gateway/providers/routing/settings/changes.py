@@ -11,11 +11,11 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from gateway.providers.routing import recorded
 from gateway.providers.routing.errors import ChangedMeanwhile, InvalidProvider, NoSuchProvider, ProviderTaken
 from gateway.providers.routing.models import ModelProvider
-from gateway.providers.routing.testing import Tested
-from gateway.providers.routing.wanted import WantedProvider
+from gateway.providers.routing.settings import recorded
+from gateway.providers.routing.settings.testing import Tested
+from gateway.providers.routing.settings.wanted import WantedProvider
 from tenants.people import encryption
 
 MOST = 100

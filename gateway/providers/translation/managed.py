@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import orjson
 
 from gateway.providers.interface import Prompt
-from gateway.providers.names import Names
+from gateway.providers.translation.names import Names
 from tools.definitions import Definition, Rename
 from tools.interface import ToolSpec
 

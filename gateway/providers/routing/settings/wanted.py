@@ -6,7 +6,7 @@ from typing import Any
 
 from yarl import URL
 
-from gateway.providers.routing import patterns
+from gateway.providers import patterns
 from gateway.providers.routing.clients import ADDRESSES
 from gateway.providers.routing.errors import InvalidProvider
 from gateway.providers.routing.models import ModelProvider

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from gateway.providers import compatibility
 from gateway.providers.interface import Family, Opaque, Options, Text, Unsupported
+from gateway.providers.translation import compatibility
 
 
 @pytest.mark.parametrize(

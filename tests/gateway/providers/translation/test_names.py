@@ -2,9 +2,9 @@ import re
 
 import pytest
 
-from gateway.providers.call_ids import with_unique_ids
 from gateway.providers.interface import AssistantMessage, PromptMessage, SuggestedCall, ToolMessage, UserMessage
-from gateway.providers.names import Names, safe
+from gateway.providers.translation.call_ids import with_unique_ids
+from gateway.providers.translation.names import Names, safe
 
 ACCEPTED = re.compile(r"^[a-zA-Z0-9_-]{1,64}\Z")
 ODD = [

@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from dataclasses import replace
 
 from gateway.providers.interface import AssistantMessage, PromptMessage, ToolMessage
-from gateway.providers.names import safe
+from gateway.providers.translation.names import safe
 
 _LONGEST = 40
 

@@ -9,10 +9,12 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from gateway.providers.routing import patterns, prices, recorded
+from gateway.providers import patterns
+from gateway.providers.routing import prices
 from gateway.providers.routing.errors import ChangedMeanwhile, InvalidModels
 from gateway.providers.routing.models import ModelSettings
 from gateway.providers.routing.resolution import MOST_FALLBACKS
+from gateway.providers.routing.settings import recorded
 from tenants.people import changes
 
 FIELDS = ("allowed", "fallbacks", "prices")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.providers.names import Names, safe_name
+from gateway.providers.translation.names import Names, safe_name
 
 RULES = {
     "openai": re.compile(r"[a-zA-Z0-9_-]{1,64}"),

@@ -45,7 +45,8 @@ from tools.errors import (
 )
 from tools.files import FileStore
 from tools.interface import Tool, ToolContext, ToolResult, labels_of
-from tools.invocation import asking, lookup, ports, stopped
+from tools.invocation import lookup, ports
+from tools.invocation.in_worker import asking, stopped
 from tools.invocation.live import logs, progress, wakeups
 from tools.invocation.live.circuit import OPEN_SECONDS, circuits
 from tools.invocation.live.leases import leases

@@ -14,9 +14,9 @@ import pytest
 from aiohttp import web
 from google import genai
 
-from gateway.providers.connections import Target
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import Options, Prompt, UserMessage
+from gateway.providers.transport.connections import Target
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.providers.hello import PROVIDERS, STREAMED, WHOLE, Adapter, adapter
@@ -187,7 +187,7 @@ async def test_an_answer_that_cannot_be_decompressed_is_garbled(
 async def test_a_small_answer_that_becomes_a_huge_one_is_given_up(
     fake: FakeProvider, provider: Adapter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.providers.upstream.LONGEST_ANSWER", 1_000_000)
+    monkeypatch.setattr("gateway.providers.transport.upstream.LONGEST_ANSWER", 1_000_000)
 
     async def reply(request: web.Request) -> web.StreamResponse:
         bomb = gzip.compress(b" " * 50_000_000)

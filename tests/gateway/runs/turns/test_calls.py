@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from gateway.runs import calls, loop
+from gateway.runs import loop
 from gateway.runs.execution import RunExecution
 from gateway.runs.rows import Run, RunEnd
+from gateway.runs.turns import calls
 from tests.gateway.runs.ports import Model, PlayedPorts, PlayedUnitOfWork, calling, execution
 from tests.gateway.runs.rows import call_row, turn
 from tests.waiting import PATIENCE_SECONDS

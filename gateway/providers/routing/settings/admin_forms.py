@@ -5,8 +5,8 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django import forms
 
-from gateway.providers.routing import rules, testing, wanted
 from gateway.providers.routing.models import ModelProvider, ModelSettings
+from gateway.providers.routing.settings import rules, testing, wanted
 from tenants.errors import Refused
 from tenants.people import encryption
 

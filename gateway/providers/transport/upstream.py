@@ -16,11 +16,11 @@ import httpx2
 import orjson
 from aiohttp.http_exceptions import ContentEncodingError
 
-from gateway.providers import streams
-from gateway.providers.connections import CONNECT_SECONDS, Connections, Target
 from gateway.providers.errors import ProviderError, ProviderGarbled
-from gateway.providers.failures import Failures
-from gateway.providers.managed import Definitions
+from gateway.providers.translation.managed import Definitions
+from gateway.providers.transport import streams
+from gateway.providers.transport.connections import CONNECT_SECONDS, Connections, Target
+from gateway.providers.transport.failures import Failures
 from tools.network.egress import EgressRefused
 
 T = TypeVar("T")
