@@ -33,7 +33,8 @@ class Request(threading.Thread):
         """Send until answered, or until nobody wants the answer any more."""
         while self.status is None and not self._over.is_set():
             try:
-                answer = httpx.post(self._url, json=self._json, headers=self._headers, timeout=90)
+                # Without certificates, which a client of its own would read from disk each time.
+                answer = httpx.post(self._url, json=self._json, headers=self._headers, timeout=90, verify=False)
                 if answer.status_code not in AGAIN:
                     self.body = answer.json() if "json" in answer.headers["content-type"] else {}
                     self.status = answer.status_code

@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,7 +28,8 @@ PACKAGE = Path(__file__).parent / "package"
 # The long suite is what `make faults` runs; the short one is part of `make test`.
 LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
 # Agents beside the tenants' default ones: what differs from those.
-AGENTS: dict[str, dict[str, Any]] = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}, "thrifty": {}}
+AGENTS: dict[str, dict[str, Any]] = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}}
+AGENTS |= {"thrifty": {}, "measured": {"max_run_tokens": 150_000}}
 
 
 class Member:
@@ -100,7 +102,7 @@ class Deployment:
             WHERE a.is_default"""
         with psycopg.connect(self.services.database_owner_url) as connection:
             # On a busy machine it may take long until everything is where a test stops it.
-            connection.execute("UPDATE agents SET max_seconds = 3600, tool_seconds = 300")
+            connection.execute("UPDATE agents SET max_seconds = 3600, tool_seconds = 300, max_turns = 16")
             for slug, differs in AGENTS.items():
                 connection.execute(copied, [json.dumps(differs), slug])
 
@@ -138,6 +140,20 @@ class Deployment:
         self.wait_for(lambda: not service.is_running())
         return service
 
+    @contextmanager
+    def set(self, **environment: str) -> Iterator[None]:
+        """Inside, web and worker have these settings too."""
+        before = self.stack.environment
+        self._restart_with(before | environment)
+        yield
+        self._restart_with(before)
+
+    def _restart_with(self, environment: dict[str, str]) -> None:
+        self.stack.environment = environment
+        for name in ("web", "worker"):
+            self.restart(name)
+        self.stack.wait_ready()
+
     def wait_working(self) -> None:
         """Return when a chat with a call goes through: /readyz may still have heard from a worker that was killed."""
         self.stack.wait_ready()
@@ -161,9 +177,17 @@ class Deployment:
         with psycopg.connect(self.superuser_url, autocommit=True) as connection:
             connection.execute(statement.encode(), values)
 
-    def wait_for(self, look: Callable[[], Any]) -> Any:
-        """What `look` answers once it is true; the one place where a fault test waits."""
-        return until(look, lambda: self.stack.log("worker")[-3000:])
+    def wait_for(self, look: Callable[[], Any], while_changes: Callable[[], object] | None = None) -> Any:
+        """What `look` answers once it is true; the one place where a fault test waits. Patience begins anew as often as
+        `while_changes` answers something else."""
+        seen = while_changes() if while_changes else None
+        while True:
+            try:
+                return until(look, lambda: self.stack.log("worker")[-3000:])
+            except TimeoutError:
+                if while_changes is None or (now := while_changes()) == seen:
+                    raise
+                seen = now
 
     def run_of(self, key: str) -> dict[str, Any]:
         """The run that a request with that Idempotency-Key began; empty when there is none."""

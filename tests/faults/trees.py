@@ -85,6 +85,7 @@ _ORPHANS = """
         AND child.transaction <> parent.transaction)"""
 _BELOW = """
     SELECT r.id, r.root_run_id, r.status, r.depth, r.turns, r.profile, r.spent_ms, p.profile AS of_parent,
+        run_tokens(r.id) AS tokens,
         c.id AS call_id, c.status AS call_status, c.error_code, c.waits_on_run, c.attempt
     FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id) LEFT JOIN runs p ON p.id = r.parent_run_id
     LEFT JOIN tool_calls c ON c.id = r.parent_call_id WHERE root.idempotency_key = ANY(%s)"""
@@ -93,6 +94,14 @@ OPEN = """
     SELECT r.id FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id)
     LEFT JOIN tool_calls c ON c.run_id = r.id
     WHERE root.idempotency_key = ANY(%s) AND (r.finished_at IS NULL OR c.id IS NOT NULL AND c.finished_at IS NULL)"""
+# Which of the trees that these keys began have come to their end.
+OVER = "SELECT idempotency_key AS key FROM runs WHERE idempotency_key = ANY(%s) AND finished_at IS NOT NULL"
+# How many steps those trees have taken.
+_JOURNAL = """fault_journal j JOIN runs r ON r.id = j.run_id
+    JOIN runs root ON root.id = coalesce(r.root_run_id, r.id) WHERE root.idempotency_key = ANY(%s)"""
+STEPS = f"SELECT count(*) FROM {_JOURNAL}"
+# How many seconds ago the last one was; NULL before the first.
+LAST_STEP = f"SELECT extract(epoch FROM clock_timestamp() - max(at)) AS ago FROM {_JOURNAL}"
 _NOT_WAITING = """
     SELECT a.id FROM approval_requests a JOIN tool_calls c ON c.id = a.call_id
     WHERE a.run_id = ANY(%s) AND a.status = 'pending' AND c.status <> 'awaiting_approval'"""
@@ -123,8 +132,13 @@ def _of_run(run: dict[str, Any]) -> list[str]:
     wrong = []
     if run["turns"] > profile["max_turns"]:
         wrong.append(f"run {run['id']} had {run['turns']} turns of {profile['max_turns']}")
+    most = profile.get("max_run_tokens")
+    if most is not None and run["tokens"] > most:
+        wrong.append(f"run {run['id']} and those below it used {run['tokens']} tokens of {most}")
     if above is None:
         return wrong
+    if above.get("max_run_tokens") is not None and not (most is not None and most < above["max_run_tokens"]):
+        wrong.append(f"run {run['id']} was given {most} tokens by one that had {above['max_run_tokens']}")
     if profile["max_turns"] >= above["max_turns"] or profile["max_seconds"] > above["max_seconds"]:
         wrong.append(f"run {run['id']} was given more than the run above it has")
     if run["waits_on_run"] != run["id"]:
@@ -132,15 +146,6 @@ def _of_run(run: dict[str, Any]) -> list[str]:
     if run["call_status"] != _ENDED.get(run["status"]):
         wrong.append(f"run {run['id']} is {run['status']}, and call {run['call_id']} {run['call_status']}")
     return wrong
-
-
-def states(deployment: Deployment, key: str) -> list[tuple[Any, ...]]:
-    """The runs of a tree and their calls, for people."""
-    query = """
-        SELECT r.depth, r.status, r.error_message, c.tool_name, c.status AS call, c.error_message AS why
-        FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id)
-        LEFT JOIN tool_calls c ON c.run_id = r.id WHERE root.idempotency_key = %s ORDER BY r.depth, r.id, c.id"""
-    return [tuple(row.values()) for row in deployment.rows(query, key)]
 
 
 def budgets(deployment: Deployment) -> list[str]:
