@@ -29,7 +29,8 @@ TREES = int(os.environ.get("TREES") or (1000 if LONG else 12))
 WIDTH = 50 if TREES > 12 else 6
 CONNECTIONS = 20 + WIDTH
 # Longer than any step takes.
-STILL_SECONDS = 20
+STILL_SECONDS = 10
+NUDGES = 4
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(600 + 10 * TREES)]
 _BLOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'advisory'"
 Record = Callable[[str, object], None]
@@ -72,6 +73,7 @@ class Round:
         self.clients: dict[str, Client] = {}
         self.held: dict[int, tuple[str, Held]] = {}
         self.met: list[str] = []
+        self.nudged = time.monotonic()
         self.humans = Humans(deployment, {})
         for at in range(width):
             held = HELD[(number * width + at) % len(HELD)]
@@ -92,8 +94,10 @@ class Round:
         let half of those happen."""
         # Each sweep would ask for the same runs again, and wait for the rows that are held, with a connection each.
         with stopped(self.deployment.stack.processes["beat"].pid):
-            # Without sweeps one that has lost its driver stays where it is, as it does on a busy machine: it is not held.
-            self.deployment.wait_for(lambda: not self._on_their_way() or self._stand_still())
+            for _ in range(NUDGES):
+                self.nudged = time.monotonic()
+                self.deployment.wait_for(lambda: not self._on_their_way() or self._stand_still())
+                self._nudge()
         stuck = {number: each for number, each in self.holds.stuck().items() if number in self.held}
         for number in stuck:
             key, held = self.held[number]
@@ -119,7 +123,15 @@ class Round:
     def _stand_still(self) -> bool:
         """Whether no tree has taken a step for a while."""
         [row] = self.deployment.rows(trees.LAST_STEP, list(self.clients))
-        return row["ago"] is not None and row["ago"] > STILL_SECONDS
+        ago = min(time.monotonic() - self.nudged, row["ago"] or 0)
+        return ago > STILL_SECONDS
+
+    def _nudge(self) -> None:
+        """Do for the trees that are still on their way what a sweep does for runs that have lost their drivers."""
+        sender = self.deployment.celery()
+        keys = [self.held[number][0] for number in self._on_their_way()]
+        for run in self.deployment.rows(trees.OPEN_RUNS, keys):
+            sender.send_task("gateway.take_over", args=[str(each) for each in run.values()])
 
     def _progress(self) -> object:
         """What changes as long as one of these trees goes on."""

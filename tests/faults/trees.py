@@ -102,6 +102,9 @@ _JOURNAL = """fault_journal j JOIN runs r ON r.id = j.run_id
 STEPS = f"SELECT count(*) FROM {_JOURNAL}"
 # How many seconds ago the last one was; NULL before the first.
 LAST_STEP = f"SELECT extract(epoch FROM clock_timestamp() - max(at)) AS ago FROM {_JOURNAL}"
+OPEN_RUNS = """
+    SELECT r.tenant_id, r.user_id, r.id FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id)
+    WHERE root.idempotency_key = ANY(%s) AND r.finished_at IS NULL"""
 _NOT_WAITING = """
     SELECT a.id FROM approval_requests a JOIN tool_calls c ON c.id = a.call_id
     WHERE a.run_id = ANY(%s) AND a.status = 'pending' AND c.status <> 'awaiting_approval'"""
