@@ -212,6 +212,9 @@ class Run(models.Model):
     open_calls = models.IntegerField(
         null=True, help_text="How many calls of its turn were open when it was parked to wait for children."
     )
+    unnoted = models.BooleanField(
+        db_default=False, help_text="Whether it is over, and the run above it has yet to take note of that."
+    )
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 
@@ -242,7 +245,7 @@ class Run(models.Model):
             ),
             models.Index(fields=["parent_run_id"], condition=Q(parent_run_id__isnull=False), name="runs_children"),
             models.Index(fields=["root_run_id"], condition=Q(root_run_id__isnull=False), name="runs_tree"),
-            models.Index(fields=["id"], condition=Q(open_calls__gt=0), name="runs_parked"),
+            models.Index(fields=["parent_run_id"], condition=Q(unnoted=True), name="runs_unnoted"),
         ]
 
     def __str__(self) -> str:

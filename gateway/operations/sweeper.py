@@ -71,14 +71,19 @@ _UNNOTED = """
     SELECT DISTINCT tenant_id, user_id, run_id FROM approval_requests
     WHERE status <> 'pending' AND used_at IS NULL AND decided_at < now() - interval '2 seconds' AND run_id IS NOT NULL
     LIMIT %s"""
-# A parked run whose call has ended with its child. Calls are counted only of those that have a child which has ended:
-# of most no child has, and a run's calls may be in each partition.
+# A parked run whose call has ended with its child. It begins with the children of which no parent has taken note: of
+# most runs that are parked no child has ended, and none of those is looked at.
 ENDED_CALLS = f"""
-    WITH ended AS MATERIALIZED (SELECT p.tenant_id, p.user_id, p.id, p.turns, p.open_calls FROM runs p
-        WHERE p.open_calls > 0
-            AND EXISTS (SELECT FROM runs c WHERE c.parent_run_id = p.id AND c.finished_at IS NOT NULL))
+    WITH ended AS MATERIALIZED (SELECT p.* FROM (SELECT DISTINCT parent_run_id FROM runs WHERE unnoted) c
+        CROSS JOIN LATERAL (SELECT p.tenant_id, p.user_id, p.id, p.turns, p.open_calls FROM runs p
+            WHERE p.id = c.parent_run_id AND p.open_calls > 0 OFFSET 0) p)
     SELECT tenant_id, user_id, id AS run_id FROM ended AS runs WHERE {CALL_ENDED} LIMIT %s"""
-# The same of answers.
+# Children of runs that were over, or gone, before they took note.
+_OF_ENDED = """
+    UPDATE runs SET unnoted = false WHERE id IN (SELECT c.id FROM runs c WHERE c.unnoted
+        AND NOT EXISTS (SELECT FROM runs p WHERE p.id = c.parent_run_id AND p.finished_at IS NULL)
+        FOR NO KEY UPDATE OF c SKIP LOCKED) RETURNING id"""
+# An answer that its call has not taken note of by now.
 _ANSWERED = """
     SELECT DISTINCT tenant_id, user_id, call_id, run_id FROM questions
     WHERE ready_at < now() - interval '2 seconds' AND used_at IS NULL LIMIT %s"""
@@ -106,6 +111,7 @@ async def sweep() -> dict[str, int]:
     await _each(unanswered, _expire_question)
     driverless = await transactions.fetch(_LOST_RUNS, [BATCH], login="system")
     unnoted = await transactions.fetch(_UNNOTED, [BATCH], login="system")
+    await transactions.fetch(_OF_ENDED, login="system")
     ended_calls = await transactions.fetch(ENDED_CALLS, [BATCH], login="system")
     for row in (*driverless, *unnoted, *ended_calls):
         await request_takeover(row["tenant_id"], row["user_id"], row["run_id"])

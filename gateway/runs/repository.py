@@ -57,7 +57,8 @@ _REQUEST = "SELECT request FROM run_requests WHERE run_id = %s"
 # A parked run's turn has fewer open calls than when it was parked.
 CALL_ENDED = """open_calls > (SELECT count(*) FROM tool_calls c
             WHERE c.run_id = runs.id AND c.turn = runs.turns AND c.status NOT IN ('success', 'error'))"""
-_TAKE_OVER = f"""
+# With the children whose end it finds in its calls from now on.
+_TAKE_OVER = f"""WITH run AS (
     UPDATE runs SET status = 'in_progress', fence = fence + 1, lease_until = now() + make_interval(secs => %s),
         resumed_at = coalesce(resumed_at, now()), open_calls = NULL,
         budgeted = budgeted OR EXISTS (SELECT FROM budgets b WHERE b.tenant_id = runs.tenant_id)
@@ -67,7 +68,9 @@ _TAKE_OVER = f"""
             OR EXISTS (SELECT FROM questions q
             WHERE q.run_id = runs.id AND q.ready_at IS NOT NULL AND q.used_at IS NULL)
             OR {CALL_ENDED}))
-    RETURNING {_OF_RUN}, extract(epoch FROM now() - resumed_at) + spent_ms / 1000.0"""
+    RETURNING *), noted AS (
+    UPDATE runs c SET unnoted = false FROM run WHERE c.parent_run_id = run.id AND c.unnoted)
+    SELECT {_OF_RUN}, extract(epoch FROM now() - resumed_at) + spent_ms / 1000.0 FROM run"""
 _END = """status = %(status)s, incomplete_reason = %(incomplete_reason)s, error_code = %(error_code)s,
             error_message = %(error_message)s, error_status = %(error_status)s, finished_at = now(),
             lease_until = NULL"""

@@ -1,7 +1,7 @@
 """The end of a child: the call that waited for it ends in the same commit.
 
 It is fenced by the call's status alone: a call that was withdrawn meanwhile stays as it is. The parent's row is never
-written: who takes the parent over finds what it is charged.
+written: who takes the parent over finds what it is charged, and takes note of the end.
 """
 
 from audit.calls import begun, taint
@@ -11,7 +11,7 @@ from tenants.scope.transactions import Connection, TenantScope
 
 # What it has used of its time with its own children, for its parent.
 _CHARGE = """
-    UPDATE runs SET resumed_at = NULL, spent_ms = spent_ms + charged_ms(id)
+    UPDATE runs SET unnoted = true, resumed_at = NULL, spent_ms = spent_ms + charged_ms(id)
         + coalesce(extract(epoch FROM now() - resumed_at) * 1000, 0)::bigint
     WHERE id = %s"""
 

@@ -1,9 +1,12 @@
 """What is lost between a call and the child that it begins, and between a child and the call that waits for it."""
 
 import asyncio
+import os
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
+import psycopg
 import pytest
 
 from gateway.operations import sweeper
@@ -112,6 +115,21 @@ async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_t
     await asyncio.gather(*(lifecycle.take_over(tenant.alice.scope, view.id) for _ in range(2)))
     await _over(tenant)
     assert tree(tenant.alice)[0]["fence"] == 2
+    # It took note of the end.
+    assert [run["unnoted"] for run in tree(tenant.alice)] == [False, False]
+
+
+async def test_a_child_whose_parent_ended_before_it_took_note_is_looked_at_once_more(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hints, "call_ended", _lost)
+    view = await begun(tenant.alice, subagent("Hello."), MAIL)
+    await answered(tenant.alice, view)
+    await eventually(lambda: tree(tenant.alice)[1]["status"] == "completed")
+    assert [run["unnoted"] for run in tree(tenant.alice)] == [False, True]
+    await lifecycle.cancel(tenant.alice.scope, view.id)
+    await sweeper.sweep()
+    assert [run["unnoted"] for run in tree(tenant.alice)] == [False, False]
 
 
 async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer_of_its_child(tenant: Cast) -> None:
@@ -163,3 +181,40 @@ async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pyt
     assert [call["status"] for call in _calls(tenant)] == ["running", "awaiting_approval"]
     # What a sweep looks at: parents alone.
     assert [run["open_calls"] for run in before] == [1, None]
+
+
+# Of each run of the tree, and each call of it, so many more as they are.
+_MORE = """
+    CREATE TEMPORARY TABLE more ON COMMIT DROP AS SELECT gen_random_uuid() AS parent, gen_random_uuid() AS child,
+        gen_random_uuid() AS message, gen_random_uuid() AS call FROM generate_series(1, 300);
+    INSERT INTO runs SELECT new.* FROM more, runs r, jsonb_populate_record(r, jsonb_build_object('id', parent,
+        'surface', 'copied')) new WHERE r.id = '{parent}';
+    INSERT INTO runs SELECT new.* FROM more, runs r, jsonb_populate_record(r, jsonb_build_object('id', child,
+        'surface', 'copied', 'parent_run_id', parent, 'root_run_id', parent, 'parent_call_id', call)) new
+        WHERE r.id = '{child}';
+    ANALYZE runs"""
+
+
+async def test_a_sweep_looks_at_none_of_the_parents_that_are_parked(tenant: Cast) -> None:
+    view = await begun(tenant.alice, subagent(MAIL))
+    await answered(tenant.alice, view)
+    parent, child = tree(tenant.alice)
+    assert (parent["status"], parent["open_calls"], child["status"]) == ("waiting", 1, "requires_action")
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
+        for statement in _MORE.format(parent=parent["id"], child=child["id"]).split(";"):
+            owner.execute(statement.encode())
+        row = owner.execute(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {sweeper.ENDED_CALLS}".encode(), [sweeper.BATCH]
+        ).fetchone()
+        assert row is not None
+        # What is left of other tests, and none of these 300.
+        assert sum(_visited(row[0][0]["Plan"])) < 100
+        owner.rollback()
+
+
+def _visited(node: dict[str, Any]) -> Iterator[float]:
+    """How many rows each scan of a plan has read."""
+    if "Relation Name" in node:
+        yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
+    for below in node.get("Plans", ()):
+        yield from _visited(below)
