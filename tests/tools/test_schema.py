@@ -173,6 +173,10 @@ def test_a_sound_schema_is_declared(parameters):
     declare(parameters)
 
 
+# What a percent-encoded pointer reaches, and what it would name if it were not decoded.
+HIDDEN = {"b": {"const": {"$ref": "http://127.0.0.1/secret"}}, "b%2Fconst": {"type": "string"}}
+
+
 @pytest.mark.parametrize(
     ("parameters", "reason"),
     [
@@ -212,6 +216,9 @@ def test_a_sound_schema_is_declared(parameters):
         ({**OPEN, "$defs": {"a": {"enum": [1]}}, "$ref": "#/$defs/a/enum"}, "does not name a schema"),
         ({**OPEN, "$ref": "#"}, "refers to itself"),
         ({**OPEN, "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [{"$ref": "#/$defs/a"}]}}}, "refers to itself"),
+        ({**schema(a={"$ref": "#/$defs/b%2Fconst"}), "$defs": HIDDEN}, "$ref 'http://127.0.0.1/secret' is not local"),
+        ({**schema(a={"$ref": "#/$defs/%62"}), "$defs": {"b": {"$ref": "#/$defs/b"}}}, "refers to itself"),
+        ({**schema(a={"$ref": "#/$defs/%ff"}), "$defs": {"%ff": {}}}, "names nothing"),
         (schema(a={"pattern": "("}), "pattern"),
         (schema(a={"pattern": "(?=a)(a+)+$"}), "exponential"),
         ({**OPEN, "patternProperties": {"(?!b)(a|aa)*$": {}}}, "exponential"),

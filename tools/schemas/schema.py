@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
 import referencing
 from jsonschema import Draft202012Validator, ValidationError, exceptions, validators
+from referencing.exceptions import Unresolvable
 
 from audit.canonical import NotCanonical, canonical
 from tools.schemas import linear, normal, patterns
@@ -70,7 +72,7 @@ def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | 
         return unchecked(undecidable, arguments)
     except RecursionError:
         return unchecked(_too_much(), arguments)
-    except (NotCanonical, InvalidToolDeclaration):
+    except (NotCanonical, InvalidToolDeclaration, Unresolvable):
         return Violation("The tool's own schema is not sound, so no arguments fit it.", None)
 
 
@@ -96,7 +98,7 @@ def satisfies_form(condition: dict[str, Any], arguments: dict[str, Any] | None) 
         return None
     try:
         return not _errors(normal.form(condition), arguments, CONDITION_STEPS)
-    except (Undecidable, RecursionError, NotCanonical, InvalidToolDeclaration):
+    except (Undecidable, RecursionError, NotCanonical, InvalidToolDeclaration, Unresolvable):
         return None
 
 
@@ -200,7 +202,8 @@ def _target(pointer: Any, root: dict[str, Any]) -> Any:
     if not isinstance(pointer, str) or not (pointer == "#" or pointer.startswith("#/")):
         raise InvalidToolDeclaration(f"$ref {pointer!r:.200} is not local; only #/… is followed")
     found: Any = root
-    for part in pointer.split("/")[1:]:
+    # As `referencing` finds it: a name may be percent-encoded.
+    for part in unquote(pointer).split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
         try:
             found = found[int(name)] if isinstance(found, list) else found[name]
@@ -221,9 +224,10 @@ def _refuse_loop(pointer: str, target: Any, root: dict[str, Any]) -> None:
             continue
         seen.add(id(schema))
         if "$ref" in schema:
-            if schema["$ref"] == pointer:
+            ahead = _target(schema["$ref"], root)
+            if ahead is target:
                 raise InvalidToolDeclaration(f"$ref {pointer!r:.200} refers to itself")
-            waiting.append(_target(schema["$ref"], root))
+            waiting.append(ahead)
         for keyword in ("allOf", "anyOf", "oneOf"):
             waiting.extend(schema.get(keyword, ()))
         for keyword in ("not", "if", "then", "else"):
