@@ -20,6 +20,8 @@ TASK = {
             "additionalProperties": False,
         },
         "labels": {"type": "object"},
+        "to": {"type": ["string", "array"]},
+        "free": {},
         "people": {
             "type": "array",
             "items": {"type": "object", "properties": {"id": {"type": "string"}}, "additionalProperties": False},
@@ -38,7 +40,25 @@ SOUND = [
     {"anyOf": [{"properties": {"amount": False}}, {"properties": {"amount": {"const": 1}}, "required": ["amount"]}]},
     {"not": {"required": ["due"]}},
     {"allOf": [{"required": ["title"]}, {"maxProperties": 2}]},
+    {"properties": {"to": {"type": "string", "pattern": "^a$"}}, "required": ["to"]},
+    {"properties": {"to": {"type": "string", "anyOf": [{"pattern": "^a$"}, {"maxLength": 3}]}}, "required": ["to"]},
+    {"properties": {"free": {"enum": ["a", "b"], "maxLength": 9}}, "required": ["free"]},
+    {"properties": {"to": {"not": {"pattern": "a"}}}, "required": ["to"]},
+    {"propertyNames": {"maxLength": 9}},
 ]
+# Each would pass a value of another type than it is about, which the tool's own schema lets through.
+OF_ANOTHER_TYPE = {
+    "a list for a text": (True, {"to": {"pattern": "^a$"}}, "to uses pattern"),
+    "anything for a text": (True, {"free": {"format": "email"}}, "free uses format"),
+    "a text for a number": (True, {"free": {"maximum": 3}}, "free uses maximum"),
+    "a list for an object": (True, {"free": {"required": ["a"]}}, "free uses required"),
+    "a text for a list": (True, {"to": {"contains": {"const": "a"}}}, "to uses contains"),
+    "an item of any type": (True, {"to": {"type": "array", "items": {"pattern": "^a$"}}}, "to.* uses pattern"),
+    "one inside anyOf": (True, {"to": {"anyOf": [{"const": "a"}, {"maxLength": 2}]}}, "to uses maxLength"),
+    "one inside if": (True, {"to": {"if": {"pattern": "a"}, "then": {"const": "a"}}}, "to uses pattern"),
+    "one that keeps a rule from denying": (False, {"to": {"not": {"pattern": "^a$"}}}, "to uses pattern"),
+    "one that two nots turn back": (True, {"to": {"not": {"not": {"pattern": "^a$"}}}}, "to uses pattern"),
+}
 TOO_WIDE = {
     "a parameter that the tool does not have": (
         {"properties": {"too": {"const": "x"}}, "required": ["too"]},
@@ -106,6 +126,18 @@ def test_a_condition_that_would_match_more_than_was_meant_is_refused(condition: 
     with pytest.raises(InvalidCondition) as refused:
         check(condition, approves=True, parameters=TASK)
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(("approves", "properties", "why"), OF_ANOTHER_TYPE.values(), ids=OF_ANOTHER_TYPE)
+def test_a_condition_that_a_value_of_another_type_would_pass_is_refused(
+    approves: bool, properties: dict[str, Any], why: str
+) -> None:
+    condition = {"properties": properties, "required": list(properties)}
+    with pytest.raises(InvalidCondition) as refused:
+        check(condition, approves=approves, parameters=TASK)
+    assert f"{why}, which passes whatever is not of the type" in str(refused.value)
+    # Where that makes the rule stricter, it is no fault.
+    check({"properties": {"to": {"pattern": "a"}}, "required": ["to"]}, approves=False, parameters=TASK)
 
 
 @pytest.mark.parametrize(("condition", "why"), UNSOUND.values(), ids=UNSOUND)
