@@ -30,9 +30,10 @@ _LOST = """
 _UNTAKEN = """
     SELECT id, tenant_id, user_id, tool_name FROM tool_calls
     WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
-# One that somebody holds locked is being worked on.
+# One that somebody holds locked is being worked on; one that waits for a run ends with that.
 _LOCK_LOST = f"""
-    SELECT {_ROW} FROM tool_calls WHERE id = %s AND status = %s AND fence = %s AND lease_until < now()
+    SELECT {_ROW} FROM tool_calls
+    WHERE id = %s AND status = %s AND fence = %s AND lease_until < now() AND waits_on_run IS NULL
     FOR UPDATE SKIP LOCKED"""
 
 

@@ -183,6 +183,28 @@ async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pyt
     assert [run["open_calls"] for run in before] == [1, None]
 
 
+async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as lost:
+        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+        await begun(tenant.alice, subagent(MAIL))
+        await eventually(lambda: [call["status"] for call in _calls(tenant)] == ["queued"])
+    [call] = _calls(tenant)
+    child = await execution.execute(*tenant.alice.scope, call["id"], claims=True)
+    [call] = _calls(tenant)
+    assert (call["status"], call["waits_on_run"], call["lease_until"]) == ("running", child, None)
+    # A round of renewals that had begun before the call waited for the child.
+    renewed = "SELECT renew_call_leases(ARRAY[%(id)s], ARRAY[%(fence)s], 3)"
+    rows(renewed, id=call["id"], fence=call["fence"])
+    assert _calls(tenant) == [call]
+
+    lapsed = "UPDATE tool_calls SET lease_until = now() - interval '1 minute' WHERE id = %(id)s RETURNING *"
+    [call] = rows(lapsed, id=call["id"])
+    await sweeper.sweep()
+    assert _calls(tenant) == [call]
+
+
 # Of each run of the tree, and each call of it, so many more as they are.
 _MORE = """
     CREATE TEMPORARY TABLE more ON COMMIT DROP AS SELECT gen_random_uuid() AS parent, gen_random_uuid() AS child,
