@@ -79,13 +79,13 @@ class RunTokensSpent(BudgetRefusal):
     status = 200
     code = "run_tokens_spent"
 
-    def __init__(self, limit: dict[str, Any]):
+    def __init__(self, limit: dict[str, Any], needed: int):
         most, used = int(limit["limit"]), int(limit["used"])
         above = ", or of the agent whose run began it," if limit["given"] else ""
+        why = f"{used:,} are used, and another turn can take" if used else "Its first turn can take"
         super().__init__(
-            f"This run may use {most:,} tokens with all that it begins. {used:,} are used, and what is left is too "
-            f"little for another turn. An owner of your tenant can raise the limit of its agent{above} under Settings, "
-            "Agents."
+            f"This run may use {most:,} tokens with all that it begins. {why} {needed:,}. "
+            f"An owner of your tenant can raise the limit of its agent{above} under Settings, Agents."
         )
 
 

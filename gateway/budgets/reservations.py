@@ -73,7 +73,7 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
         if outcome == "unpriced":
             raise ModelUnpriced(asking.model)
         if outcome == "spent" and budget["scope"] == "run":
-            raise RunTokensSpent(budget)
+            raise RunTokensSpent(budget, needed=values["input_tokens"] + least)
         if outcome == "spent" or (outcome == "busy" and time.monotonic() + pause > until):
             raise BudgetExhausted(budget, busy=outcome == "busy")
         if outcome != "busy":

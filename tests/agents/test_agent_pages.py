@@ -82,6 +82,20 @@ def test_a_form_that_changes_nothing_makes_no_version(tenant: Cast, olga: InProc
     assert agents(tenant)["support"]["version"] == 1
 
 
+def test_a_limit_of_tokens_from_before_that_is_too_low_today_can_stay_in_the_form(
+    tenant: Cast, olga: InProcess
+) -> None:
+    before = "UPDATE agents SET max_run_tokens = 1000 WHERE tenant_id = %(t)s AND slug = 'support' RETURNING id"
+    assert rows(before, t=tenant.id)
+    page = _text(olga.get(f"{PATH}support/"))
+    assert 'min="1000"' in page and "1,000 can stay, and is too few for any turn: at least 1,256 are of use" in page
+    assert olga.post(f"{PATH}support/", FORM | {"version": "1", "max_run_tokens": "1000"}).status_code == 302
+    assert (agents(tenant)["support"]["version"], agents(tenant)["support"]["max_run_tokens"]) == (2, 1_000)
+    page = _text(olga.post(f"{PATH}support/", FORM | {"version": "2", "max_run_tokens": "1001"}))
+    assert "max_run_tokens must be a whole number from 1,256 to 999,999,999." in page
+    assert agents(tenant)["support"]["max_run_tokens"] == 1_000
+
+
 def test_the_second_of_two_owners_is_shown_what_the_first_changed_and_loses_nothing(
     tenant: Cast, olga: InProcess
 ) -> None:

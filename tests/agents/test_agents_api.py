@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from gateway.budgets import bounds
 from gateway.models import Agent, AgentVersion
 from gateway.runs.agents import members
 from gateway.runs.errors import NoSuchAgent
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
 from tests.agents.asking import AGENTS, agents, ask, recorded, refusal, versions
+from tests.database import rows
 from tests.people import Cast, Person
 
 SUPPORT = {"slug": "support", "name": "Support", "instructions": "Be kind.", "tools": ["save_note"]}
@@ -133,6 +135,7 @@ def test_another_tenants_agent_is_not_found(tenant: Cast, other_tenant: Cast, su
         ({"max_result_bytes": None}, "max_result_bytes"),
         ({"max_offered_tools": -1}, "max_offered_tools"),
         ({"max_run_tokens": 0}, "max_run_tokens"),
+        ({"max_run_tokens": bounds.LEAST_TURN - 1}, "max_run_tokens"),
         ({"max_run_tokens": "many"}, "max_run_tokens"),
         ({"colour": "red"}, "colour"),
         ({"version": 3}, "version"),
@@ -266,6 +269,25 @@ def test_a_version_is_taken_back_although_its_tools_are_gone(tenant: Cast, suppo
         )
     answer = ask(tenant.olga, "POST", f"{support}versions/{gone.number}/restore/")
     assert (answer.status_code, answer.json()["tools"], answer.json()["max_turns"]) == (200, ["old.tool"], 8)
+
+
+def test_a_version_from_before_a_field_came_is_taken_back_without_it(tenant: Cast, support: str) -> None:
+    older = "UPDATE agent_versions SET values = values - 'max_run_tokens' WHERE tenant_id = %(t)s RETURNING id"
+    assert rows(older, t=tenant.id)
+    ask(tenant.olga, "PATCH", support, {"max_run_tokens": 5_000})
+    taken = ask(tenant.olga, "POST", f"{support}versions/1/restore/", {"version": 2}).json()
+    assert (taken["version"], taken["max_run_tokens"]) == (3, None)
+    assert recorded(tenant)[-1][3] == {"max_run_tokens": [5_000, None]}
+
+
+def test_a_limit_of_tokens_that_is_too_low_today_stays_until_it_is_changed(tenant: Cast, support: str) -> None:
+    before = "UPDATE agents SET max_run_tokens = 1000 WHERE tenant_id = %(t)s AND slug = 'support' RETURNING id"
+    assert rows(before, t=tenant.id)
+    changed = ask(tenant.olga, "PATCH", support, {"max_run_tokens": 1_000, "max_turns": 3}).json()
+    assert (changed["max_run_tokens"], changed["max_turns"]) == (1_000, 3)
+    refused = ask(tenant.olga, "PATCH", support, {"max_run_tokens": 1_001})
+    assert refusal(refused) == (400, "invalid_agent", "max_run_tokens")
+    assert agents(tenant)["support"]["max_run_tokens"] == 1_000
 
 
 @pytest.mark.parametrize("number", [0, 2, 2**31, 10**30])

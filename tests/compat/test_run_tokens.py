@@ -1,11 +1,13 @@
 """The tokens of a run and of those that it begins, over REST, with models that are asked over HTTP."""
 
+import re
 from typing import Any
 
 import httpx
 from llmock.pytest_plugin import LLMock
 from llmock.scenarios import Match, Reply, ToolCall
 
+from gateway.budgets import bounds
 from tests.compat.models import MOCKED
 from tests.people import Cast, Person
 from tests.stack import Stack
@@ -44,11 +46,21 @@ def test_a_runs_tokens_are_shared_by_all_that_it_begins(mocked: Stack, llmock: L
     first, second = (each["max_run_tokens"] for each in every[1:])
     assert 0 < first + second <= MOST - used[0] + sum(used[1:])
 
-    # Less than any turn is reserved at: nobody is asked.
+    # Less than this turn is reserved at: nobody is asked.
     asked = len(llmock.requests)
-    _asked(mocked, tenant.olga, "PATCH", "/agents/boss/", {"max_run_tokens": 1_000})
+    _asked(mocked, tenant.olga, "PATCH", "/agents/boss/", {"max_run_tokens": bounds.LEAST_TURN})
     answer = _asked(mocked, tenant.alice, "POST", "/chat", chat)
     assert (answer["status"], answer["incomplete_reason"], answer["content"]) == ("incomplete", "tokens", "")
     assert answer["error"]["code"] == "run_tokens_spent"
-    assert "may use 1,000 tokens" in answer["error"]["message"] and "owner" in answer["error"]["message"]
     assert (answer["usage"]["turns"], len(llmock.requests)) == (0, asked)
+    said = re.fullmatch(
+        r"This run may use 1,256 tokens with all that it begins\. Its first turn can take ([\d,]+)\. An owner of your "
+        r"tenant can raise the limit of its agent under Settings, Agents\.",
+        answer["error"]["message"],
+    )
+    assert said is not None, answer["error"]["message"]
+    # With so many it is asked.
+    enough = int(said[1].replace(",", ""))
+    llmock.add(Reply("Hello.", match=Match(provider="anthropic")))
+    _asked(mocked, tenant.olga, "PATCH", "/agents/boss/", {"max_run_tokens": enough})
+    assert _asked(mocked, tenant.alice, "POST", "/chat", chat)["content"] == "Hello."

@@ -76,8 +76,8 @@ def restore(tenant_id: uuid.UUID, slug: str, number: int, version: int | None = 
         earlier = versions.found(agent.pk, number)
         if earlier is None:
             raise NoSuchVersion(slug, number)
-        said = {name: earlier.values[name] for name in versions.FIELDS if name in earlier.values}
-        return _saved(agent, said | {"is_default": agent.is_default}, restored=number)
+        said = versions.whole(earlier) | {"is_default": agent.is_default}
+        return _saved(agent, said, restored=number)
 
 
 def _held_to(agent: Agent, version: int | None) -> Agent:

@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import router
 
+from gateway.budgets import bounds
 from gateway.models import Agent
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.providers.routing import resolution
@@ -30,7 +31,7 @@ _LISTS = ("tools", "pinned_tools")
 NUMBERS = {
     "max_turns": (1, 200),
     "max_seconds": (1, 3600),
-    "max_run_tokens": (1_000, 999_999_999),
+    "max_run_tokens": (bounds.LEAST_TURN, 999_999_999),
     "tool_seconds": (1, 300),
     "max_result_bytes": (256, 1024 * 1024),
     "max_offered_tools": (0, 2000),

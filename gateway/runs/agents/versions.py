@@ -17,6 +17,9 @@ FIELDS = (
     "pinned_tools",
 )
 
+# Fields that came after the first versions. No agent had any of them before.
+_LATER = frozenset({"max_run_tokens"})
+
 
 def _reaches_further(before: changes.Said | None, after: changes.Said | None) -> bool:
     """An agent that can be chosen names a tool that it did not, or uses tools of a higher tier."""
@@ -44,6 +47,11 @@ AGENT = Kind(target="agent", name="slug", fields=(*FIELDS, "archived"), raises=_
 def values(agent: Agent) -> dict[str, Any]:
     """What a version says of an agent as it is now."""
     return {name: getattr(agent, name) for name in FIELDS}
+
+
+def whole(version: AgentVersion) -> dict[str, Any]:
+    """What a version says of its agent, and of fields that came later what every agent had then."""
+    return {name: version.values.get(name) for name in FIELDS if name in version.values or name in _LATER}
 
 
 def put_on_record(agent: Agent, before: changes.Said | None, restored: int | None = None) -> None:

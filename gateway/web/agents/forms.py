@@ -51,14 +51,25 @@ def shown(said: Mapping[str, Any], agent: Agent | None) -> dict[str, Any]:
         "chosen": set(chosen),
         "spread": SPREAD in chosen,
         "pinned": " ".join(said.get("pinned_tools") or []),
-        "numbers": [
-            (name, *words, said.get(name), *NUMBERS[name], name in OPTIONAL) for name, words in NUMBER_WORDS.items()
-        ],
+        "numbers": [_shown(name, said.get(name), agent) for name in NUMBER_WORDS],
         "tiers": [(str(tier), words) for tier, words in TIER_WORDS.items()],
         "halts": said.get("on_refused_approval") == "halt",
         "cancels": said.get("on_disconnect") == "cancel",
         "agent": agent,
     }
+
+
+def _shown(name: str, value: Any, agent: Agent | None) -> tuple[Any, ...]:
+    """A number's name, label, hint, value, least, most, and whether it may be empty.
+
+    One that is stored and would not be taken today can stay.
+    """
+    (label, hint), (least, most) = NUMBER_WORDS[name], NUMBERS[name]
+    stored = getattr(agent, name) if agent is not None else None
+    if stored is not None and stored < least:
+        hint = f"{hint}. {stored:,} can stay, and is too few for any turn: at least {least:,} are of use"
+        least = stored
+    return name, label, hint, value, least, most, name in OPTIONAL
 
 
 def choices(tenant_id: Any, chosen: set[str]) -> list[tuple[str, str, bool]]:
