@@ -166,7 +166,7 @@ function tell(event, data) {
   else if (event === "tool_call.input_required") say(`${data.tool} asks you`);
   else if (event === "tool_call.awaiting_approval") say(`${data.tool} waits for an approval`);
   else if (event === "run.requires_action") say(WAITING[data.required_action?.type ?? "approval"]);
-  else if (event === "run.completed" || event === "run.failed") say("");
+  else if (["run.completed", "run.incomplete", "run.failed"].includes(event)) say("");
   else if (event === "run.cancelled") say("Stopped");
   else if (event.startsWith("tool_call.")) say("Working");
 }

@@ -7,6 +7,7 @@ from playwright.async_api import Page, Route, expect
 
 from tests.browser import events
 from tests.browser.driving import PATIENCE_MS, Visit, send
+from tests.database import rows
 from tests.people import Cast
 from tests.stack import Stack
 
@@ -48,6 +49,15 @@ async def test_a_refused_call_says_why(visit: Visit, tenant: Cast) -> None:
     await expect(card.locator(".pill")).to_have_text("Not allowed")
     await card.locator("summary").click()
     await expect(card).to_contain_text("It was not run.")
+
+
+async def test_nothing_is_said_to_go_on_after_an_answer_that_was_not_completed(visit: Visit, tenant: Cast) -> None:
+    rows("UPDATE agents SET max_turns = 1 WHERE tenant_id = %(t)s RETURNING id", t=tenant.id)
+    page = await visit("/", tenant.alice)
+    await send(page, SAVE)
+    await expect(page.locator("details.call .pill")).to_have_text("Done")
+    await expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    await expect(page.locator("#status")).to_be_empty()
 
 
 async def test_an_example_is_sent_by_one_click(visit: Visit, tenant: Cast) -> None:
