@@ -258,12 +258,17 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     @admin.display(description="conversation")
     def story(self, request: ApprovalRequest) -> str:
         """What was said last."""
-        said = [f"{each['role']}: {each['text']}{_cut(each['cut'])}" for each in request.context]
+        said = [f"{each['role']}: {each['text']}{_cut(each['cut'])}{_attached(each)}" for each in request.context]
         return _sheet(visible("\n\n".join(said)))
 
 
 def _cut(characters: int) -> str:
     return f" … and {characters:,} more characters" if characters else ""
+
+
+def _attached(said: dict[str, Any]) -> str:
+    files = [each["name"] or each["media_type"] or "a picture" for each in said.get("attached", ())]
+    return f" (attached: {', '.join(files)})" if files else ""
 
 
 def _sheet(text: str) -> str:

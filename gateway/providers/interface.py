@@ -25,13 +25,14 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A part that is an image: base64 `data` of a `media_type`, or a `url`."""
+    """A part that is an image: base64 `data` of a `media_type`, or a `url`; `name` is its file's, for people."""
 
     media_type: str = ""
     data: str = ""
     url: str = ""
     family: Family | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,12 @@ from typing import Any
 import httpx
 import pytest
 from llmock.pytest_plugin import LLMock
+from llmock.scenarios import Reply, ToolCall
 
 from gateway.runs.prompting import attachments
 from tests.compat.models import MOCKED
 from tests.database import rows
+from tests.pages.browsing import signed_in
 from tests.people import Cast, Person
 from tests.stack import Stack
 
@@ -101,6 +103,33 @@ def test_a_picture_and_a_pdf_reach_every_provider_in_its_own_form_and_again_with
     sources = rows("SELECT label, source FROM taint_sources WHERE conversation_id = %(c)s ORDER BY label", c=at)
     named = "docs/a.png and 1 more (attached)"
     assert sources == [{"label": "private", "source": named}, {"label": "untrusted", "source": named}]
+
+
+def test_who_decides_about_a_call_is_told_what_was_attached_to_what_led_up_to_it(
+    mocked: Stack, tenant: Cast, llmock: LLMock
+) -> None:
+    mail = {"to": "bob@example.com", "subject": "Hello", "body": "Hello."}
+    llmock.add(Reply("I write.", (ToolCall("send_email", mail),)))
+    at = conversation(mocked, tenant.alice)
+    upload(mocked, tenant.alice, at, "docs/<b>.png", png())
+    upload(mocked, tenant.alice, at, "b.pdf", PDF)
+    files = [{"file": "docs/<b>.png"}, {"file": "b.pdf"}]
+    said = mocked.chat(tenant.alice, "Send it.", conversation_id=at, attachments=files, model=MOCKED["openai"]).json()
+    [waiting] = said["required_action"]["approvals"]
+    request = mocked.get(tenant.carol, f"/api/v1/approvals/{waiting['id']}/").json()
+    asked, answered = request["context"]
+    assert asked == {
+        "role": "user",
+        "text": "Send it.",
+        "cut": 0,
+        "attached": [
+            {"name": "<b>.png", "media_type": "image/png"},
+            {"name": "b.pdf", "media_type": "application/pdf"},
+        ],
+    }
+    assert answered == {"role": "assistant", "text": "I write.", "cut": 0}
+    page = signed_in(tenant.carol).get(f"/approvals/{waiting['id']}/").content.decode()
+    assert "Attached: &lt;b&gt;.png, b.pdf</p>" in page
 
 
 def test_the_demo_model_says_what_it_sees(mocked: Stack, tenant: Cast) -> None:

@@ -23,6 +23,14 @@ class Someone(serializers.Serializer[Any]):
     username = serializers.CharField(allow_null=True, help_text="Null once they have left the tenant.")
 
 
+@extend_schema_serializer(component_name="ContextFile")
+class Brought(serializers.Serializer[Any]):
+    """A picture or a document beside what was said."""
+
+    name = serializers.CharField(allow_blank=True, help_text="Empty where its client gave none.")
+    media_type = serializers.CharField(allow_blank=True)
+
+
 @extend_schema_serializer(component_name="ContextMessage")
 class Said(serializers.Serializer[Any]):
     """A piece of the conversation that led up to the call."""
@@ -30,6 +38,7 @@ class Said(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Message.Author.choices)
     text = serializers.CharField(allow_blank=True)
     cut = serializers.IntegerField(help_text="How many characters were left out.")
+    attached = Brought(many=True, required=False, help_text="Pictures and documents that it brought along, if any.")
 
 
 @extend_schema_serializer(component_name="ArgumentEdit")

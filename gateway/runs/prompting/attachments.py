@@ -119,4 +119,4 @@ def _part(file: Attached, fits: bool, body: bytes | None) -> Part:
     data = base64.b64encode(body).decode()
     if file.media_type == "application/pdf":
         return Document(file.media_type, data, file.name)
-    return Image(file.media_type, data)
+    return Image(file.media_type, data, name=file.name)

@@ -11,6 +11,8 @@ import orjson
 
 from gateway.providers.interface import (
     AssistantMessage,
+    Document,
+    Image,
     Opaque,
     Part,
     PromptMessage,
@@ -19,7 +21,7 @@ from gateway.providers.interface import (
     UserMessage,
 )
 from gateway.runs.prompting import attachments
-from gateway.runs.rows import PastRun, PastTurn, RunCall
+from gateway.runs.rows import PastRun, PastTurn, RunCall, storable
 from gateway.runs.view import RunView, TurnView
 from tools.invocation import naming, results
 from tools.invocation.in_worker.execution import MAX_OUTPUT_BYTES
@@ -29,6 +31,7 @@ ERASED = "What this call answered has been erased."
 # What an approver is shown of the conversation: the last messages, each up to so many characters.
 LED_UP_MESSAGES = 6
 LED_UP_CHARACTERS = 2_000
+_MOST_NAME = 200
 # Earlier runs are shown whole, newest first, until one of these is reached.
 MOST_RUNS = 50
 MOST_CHARACTERS = 400_000
@@ -104,15 +107,29 @@ def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
 
 
 def led_up_to(shown: list[PromptMessage], view: RunView) -> list[dict[str, Any]]:
-    """What the conversation led up to, for who decides about a call: `{role, text, cut}`, `cut` characters left out."""
-    said: list[tuple[str, str]] = []
+    """What the conversation led up to, for who decides about a call: `{role, text, cut}`, `cut` characters left out.
+
+    With `attached`, `{name, media_type}` of each picture and document, where a message brought any along.
+    """
+    said: list[tuple[str, str, list[dict[str, str]]]] = []
     for message in shown:
-        if isinstance(message, UserMessage | AssistantMessage):
-            said.append(("user" if isinstance(message, UserMessage) else "assistant", message.text))
-    said += [("assistant", turn.text) for turn in view.turns]
+        if isinstance(message, UserMessage):
+            said.append(("user", message.text, _brought(message.parts)))
+        elif isinstance(message, AssistantMessage):
+            said.append(("assistant", message.text, []))
+    said += [("assistant", turn.text, []) for turn in view.turns]
     return [
         {"role": role, "text": text[:LED_UP_CHARACTERS], "cut": max(0, len(text) - LED_UP_CHARACTERS)}
-        for role, text in [(role, text) for role, text in said if text.strip()][-LED_UP_MESSAGES:]
+        | ({"attached": brought} if brought else {})
+        for role, text, brought in [each for each in said if each[1].strip() or each[2]][-LED_UP_MESSAGES:]
+    ]
+
+
+def _brought(parts: Iterable[Part]) -> list[dict[str, str]]:
+    found = (part for part in parts if isinstance(part, Image | Document))
+    return [
+        {"name": storable(part.name)[:_MOST_NAME], "media_type": storable(part.media_type)[:_MOST_NAME]}
+        for part in found
     ]
 
 
