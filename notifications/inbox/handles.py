@@ -159,7 +159,10 @@ def _check(where: Where, operation: dict[str, Any] | None) -> None:
 def _cannot(what: str, operation: dict[str, Any]) -> ToolValidationError:
     words = {
         "reply": "Only a Slack destination can reply in a thread.",
-        "react": "A reaction needs a Slack app's token, which no destination has: an incoming webhook only posts.",
+        "react": (
+            "A reaction needs a Slack app's token, which no destination has: an incoming webhook only posts. Where an "
+            "owner has added the service slack (/settings/services/), its tool add_reaction reacts."
+        ),
         "data": "Only a webhook destination takes data.",
     }[operation["type"]]
     return ToolValidationError(f"{what} cannot {operation['type']}. {words} Nothing was sent.", "operation")

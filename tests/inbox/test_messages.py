@@ -93,7 +93,9 @@ async def test_a_slack_destination_replies_in_a_thread_and_cannot_react(tenant: 
     await delivery.deliver(tenant.id)
     [(_, body)] = receiver.unsigned
     assert body["thread_ts"] == "1712345678.000100" and "&lt;b&gt; &amp; co" in body["text"]
-    with pytest.raises(ToolValidationError, match="incoming webhook only posts"):
+    with pytest.raises(
+        ToolValidationError, match=r"incoming webhook only posts\. Where .* slack .* add_reaction reacts"
+    ):
         await send(tenant.alice, "team", operation={"type": "react", "emoji": "tada"})
     with pytest.raises(ToolValidationError, match="needs thread"):
         await send(tenant.alice, "team", operation={"type": "reply"})

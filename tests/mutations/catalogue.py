@@ -818,6 +818,32 @@ MUTATIONS = (
         sql=_function("reserve_turn", "IF most IS NOT NULL THEN", "IF false THEN"),
     ),
     Mutation(
+        "the lease of a call that began a run is renewed",
+        (f"{CHILDREN}/test_lost.py::test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose",),
+        sql=_function("renew_call_leases", "AND r.waits_on_run IS NULL"),
+    ),
+    Mutation(
+        "a call that waits for a run is taken for lost",
+        (f"{CHILDREN}/test_lost.py::test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose",),
+        "audit/calls/reading.py",
+        "lease_until < now() AND waits_on_run IS NULL",
+        "lease_until < now()",
+    ),
+    Mutation(
+        "the end of a child that nobody was told of is never found",
+        (f"{CHILDREN}/test_lost.py::test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_the_sweeper",),
+        "gateway/runs/children/ending.py",
+        "SET unnoted = true, ",
+        "SET ",
+    ),
+    Mutation(
+        "a parent takes no note of the ends of its children",
+        (f"{CHILDREN}/test_lost.py::test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_the_sweeper",),
+        "gateway/runs/repository.py",
+        "c.parent_run_id = run.id AND c.unnoted",
+        "false",
+    ),
+    Mutation(
         "a child goes on after the run above it was cancelled",
         (f"{CHILDREN}/test_cancelling.py",),
         sql=_function("cancel_tree", "WHERE r.parent_run_id = ANY (level)", "WHERE false"),
