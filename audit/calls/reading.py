@@ -24,13 +24,14 @@ _ALONE = f"""
 _OPEN_ALONE = """
     SELECT id FROM tool_calls WHERE tenant_id = %s AND user_id = %s AND run_id IS NULL
         AND status NOT IN ('success', 'error') ORDER BY id"""
-_LOST = """
+# As the index of held calls has it: one that waits for a run ends with that.
+LOST = """
     SELECT id, tenant_id, user_id, run_id, status, fence FROM tool_calls
-    WHERE status IN ('claimed', 'running') AND lease_until < now() LIMIT %s"""
+    WHERE status IN ('claimed', 'running') AND waits_on_run IS NULL AND lease_until < now() LIMIT %s"""
 _UNTAKEN = """
     SELECT id, tenant_id, user_id, tool_name FROM tool_calls
     WHERE status = 'queued' AND queued_at < now() - make_interval(secs => %s) ORDER BY queued_at LIMIT %s"""
-# One that somebody holds locked is being worked on; one that waits for a run ends with that.
+# One that somebody holds locked is being worked on.
 _LOCK_LOST = f"""
     SELECT {_ROW} FROM tool_calls
     WHERE id = %s AND status = %s AND fence = %s AND lease_until < now() AND waits_on_run IS NULL
@@ -72,7 +73,7 @@ async def open_alone(connection: Connection, tenant_id: uuid.UUID, user_id: uuid
 
 async def lost(limit: int) -> list[Row]:
     """Calls of all tenants whose worker's lease has run out: id, tenant_id, user_id, run_id, status, fence."""
-    return await transactions.fetch(_LOST, [limit], login="system")
+    return await transactions.fetch(LOST, [limit], login="system")
 
 
 async def untaken(seconds: int, limit: int) -> list[Row]:

@@ -52,14 +52,14 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
     Raises BudgetExhausted, ModelUnpriced, RunTokensSpent, ReservationLost.
     """
     until = time.monotonic() + min(seconds, BUSY_SECONDS)
-    wanted, least = bounds.output_tokens(prompt)
+    asked, (wanted, least) = bounds.input_tokens(prompt), bounds.output_tokens(prompt)
     input_rate, output_rate = (None, None) if asking.price is None else asking.price.highest
     values = {
         "run_id": asking.run_id,
         "fence": asking.fence,
         "turn": asking.turn,
         "model": asking.model,
-        "input_tokens": bounds.input_tokens(prompt),
+        "input_tokens": asked,
         "output_tokens": wanted,
         "least_tokens": least,
         "input_rate": input_rate,
@@ -73,7 +73,7 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
         if outcome == "unpriced":
             raise ModelUnpriced(asking.model)
         if outcome == "spent" and budget["scope"] == "run":
-            raise RunTokensSpent(budget, needed=values["input_tokens"] + least)
+            raise RunTokensSpent(budget, needed=asked + least)
         if outcome == "spent" or (outcome == "busy" and time.monotonic() + pause > until):
             raise BudgetExhausted(budget, busy=outcome == "busy")
         if outcome != "busy":

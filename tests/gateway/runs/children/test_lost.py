@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from audit.calls import reading
 from gateway.operations import sweeper
 from gateway.runs import lifecycle
 from gateway.runs.children import hints
@@ -205,33 +206,38 @@ async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
     assert _calls(tenant) == [call]
 
 
-# Of each run of the tree, and each call of it, so many more as they are.
+# A parent and its child with the call between them, 300 times more.
 _MORE = """
     CREATE TEMPORARY TABLE more ON COMMIT DROP AS SELECT gen_random_uuid() AS parent, gen_random_uuid() AS child,
-        gen_random_uuid() AS message, gen_random_uuid() AS call FROM generate_series(1, 300);
+        overlay(gen_random_uuid()::text placing left(%(call)s, 15) from 1 for 15)::uuid AS call
+        FROM generate_series(1, 300);
     INSERT INTO runs SELECT new.* FROM more, runs r, jsonb_populate_record(r, jsonb_build_object('id', parent,
-        'surface', 'copied')) new WHERE r.id = '{parent}';
+        'surface', 'copied')) new WHERE r.id = %(parent)s;
     INSERT INTO runs SELECT new.* FROM more, runs r, jsonb_populate_record(r, jsonb_build_object('id', child,
         'surface', 'copied', 'parent_run_id', parent, 'root_run_id', parent, 'parent_call_id', call)) new
-        WHERE r.id = '{child}';
-    ANALYZE runs"""
+        WHERE r.id = %(child)s;
+    INSERT INTO tool_calls SELECT new.* FROM more, tool_calls c, jsonb_populate_record(c, jsonb_build_object('id', call,
+        'run_id', parent, 'waits_on_run', child)) new WHERE c.id = %(call)s;
+    ANALYZE runs;
+    ANALYZE tool_calls"""
 
 
-async def test_a_sweep_looks_at_none_of_the_parents_that_are_parked(tenant: Cast) -> None:
+@pytest.mark.parametrize("search", [sweeper.ENDED_CALLS, reading.LOST])
+async def test_a_sweep_looks_at_none_of_the_parents_that_are_parked(tenant: Cast, search: str) -> None:
     view = await begun(tenant.alice, subagent(MAIL))
     await answered(tenant.alice, view)
     parent, child = tree(tenant.alice)
     assert (parent["status"], parent["open_calls"], child["status"]) == ("waiting", 1, "requires_action")
+    ids = {"parent": parent["id"], "child": child["id"], "call": str(child["parent_call_id"])}
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
-        for statement in _MORE.format(parent=parent["id"], child=child["id"]).split(";"):
-            owner.execute(statement.encode())
-        row = owner.execute(
-            f"EXPLAIN (ANALYZE, FORMAT JSON) {sweeper.ENDED_CALLS}".encode(), [sweeper.BATCH]
-        ).fetchone()
-        assert row is not None
-        # What is left of other tests, and none of these 300.
-        assert sum(_visited(row[0][0]["Plan"])) < 100
+        for statement in _MORE.split(";"):
+            used = {name: value for name, value in ids.items() if f"%({name})s" in statement}
+            owner.execute(statement.encode(), used or None)
+        row = owner.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {search}".encode(), [sweeper.BATCH]).fetchone()
         owner.rollback()
+    assert row is not None
+    # What is left of other tests, and none of these.
+    assert sum(_visited(row[0][0]["Plan"])) < 100
 
 
 def _visited(node: dict[str, Any]) -> Iterator[float]:
