@@ -204,6 +204,9 @@ async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
     [call] = rows(lapsed, id=call["id"])
     await sweeper.sweep()
     assert _calls(tenant) == [call]
+    # A sweep that had found it before it waited.
+    async with transaction(tenant.alice.scope) as connection:
+        assert await reading.lock_lost(connection, call) is None
 
 
 # A parent and its child with the call between them, 300 times more.
