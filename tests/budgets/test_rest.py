@@ -151,6 +151,15 @@ def test_usage_is_added_up_alike_in_json_and_csv_to_the_last_digit(tenant: Cast)
     assert [(line["user_name"], line["model"], int(line["requests"]), line["cost"]) for line in lines] == listed
 
 
+def test_no_cell_of_the_csv_is_a_formula(tenant: Cast) -> None:
+    formulas = ["=1+1", "  =1+1", "＝1+1", '"=1+1', "|calc", "a\n=1+1"]
+    for model in formulas:
+        use(tenant, tenant.alice, model=model)
+    _, text = Api(tenant.olga)("GET", "/api/v1/usage.csv?by=model")
+    found = {line["model"] for line in csv.DictReader(io.StringIO(text, newline=""))}
+    assert found == {f"'{model}" for model in formulas[:-1]} | {"a\n'=1+1"}
+
+
 def test_usage_by_tool_shares_the_cost_of_a_turn_among_its_calls(tenant: Cast) -> None:
     use(tenant, tenant.alice, "0.3", tools=json.dumps(["web_search", "web_search", "save_note"]))
     use(tenant, tenant.alice, "1")

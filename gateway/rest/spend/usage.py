@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from audit.history.exports.formats import safe
 from gateway.budgets import usage
 from gateway.budgets.errors import InvalidUsage
 from gateway.budgets.usage import Asked, Usage
@@ -104,13 +105,7 @@ def as_csv(asked: Asked, found: Usage) -> str:
     lines = csv.writer(text)
     lines.writerow([*asked.by, *(f"{name}_name" for name in names), *NUMBERS])
     for row in found.rows or ([found.whole] if not asked.by else []):
-        cells = [_inert(row.of[name]) for name in asked.by] + [_inert(row.names[name]) for name in names]
+        cells = [safe(text or "") for text in [row.of[name] for name in asked.by] + [row.names[name] for name in names]]
         numbers = [row.dollars if name == "cost" else getattr(row, name) for name in NUMBERS]
         lines.writerow([*cells, *numbers])
     return text.getvalue()
-
-
-def _inert(value: str | None) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    text = value or ""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
