@@ -141,11 +141,6 @@ class RunPorts(Protocol):
         """Whether the run is in progress, and nobody else's."""
         ...
 
-    def refuse_killed(self, execution: "RunExecution") -> None:
-        """Raise Killed when a kill switch stops the run's next turn, whichever model is asked, by the rights that are
-        known."""
-        ...
-
     def within_budgets(
         self, execution: "RunExecution", provider: Provider, turn: int, model: str, price: Price | None
     ) -> Provider:

@@ -33,8 +33,6 @@ from notifications import outbox
 from notifications.inbox import live
 from services.prompts import prompting
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tenants.switches.errors import Killed
-from tenants.switches.on import Subject, killed
 from tools.gates import order
 from tools.gates.interface import Caller, Gate, Rights, Taint, TaintSource
 from tools.invocation import dispatch, evaluation
@@ -225,14 +223,6 @@ class LiveRunPorts:
         """By the run's row, under the driver's fence."""
         async with transaction(execution.scope) as connection:
             return await records.is_held(connection, execution.view.run)
-
-    def refuse_killed(self, execution: RunExecution) -> None:
-        """By the switches that came with the rights."""
-        assert execution.known is not None
-        caller = execution.caller
-        subject = Subject(caller.user_id, caller.agent)
-        if (switch := killed(execution.known.policy.switches, subject)) is not None:
-            raise Killed(switch)
 
     def within_budgets(
         self, execution: RunExecution, provider: Provider, turn: int, model: str, price: Price | None

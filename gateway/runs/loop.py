@@ -150,7 +150,6 @@ async def _turn(execution: RunExecution) -> None:
     if execution.known is None or _changed_since(execution.known, view):
         async with execution.ports.step(execution) as step:
             execution.known = await step.rights()
-    execution.ports.refuse_killed(execution)
     number = len(view.turns) + 1
     options = execution.asked.options_of(number)
     demanded = frozenset({options.tool_choice.name} if options.tool_choice is not None else ())

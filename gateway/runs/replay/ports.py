@@ -62,9 +62,6 @@ class ReplayPorts:
         """Nobody else has it."""
         return True
 
-    def refuse_killed(self, execution: RunExecution) -> None:
-        """What is stopped today stops no replay; where the run was, `provider` ends it."""
-
     def within_budgets(
         self, execution: RunExecution, provider: Provider, turn: int, model: str, price: Price | None
     ) -> Provider:

@@ -90,9 +90,6 @@ class PlayedPorts:
     async def still_ours(self, execution: RunExecution) -> bool:
         return not self.lost
 
-    def refuse_killed(self, execution: RunExecution) -> None:
-        pass
-
     def within_budgets(self, execution: RunExecution, provider: Model, *asked: Any) -> Model:
         return provider
 
