@@ -87,6 +87,28 @@ async def test_an_approval_is_used_once(tenant: Cast) -> None:
     assert request_row(request)["used_at"] == taken.used_at
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "status = 'pending'",
+        "status = 'denied'",
+        "params_hash = 'of another'",
+        "approvals_needed = 1 + approvals_needed",
+        "usable_until = usable_until + interval '1 hour'",
+        "call_id = gen_random_uuid()",
+        "used_at = now(), status = 'denied'",
+    ],
+)
+def test_a_decided_request_is_not_rewritten_by_any_login(stack: Stack, tenant: Cast, change: str) -> None:
+    request = held(tenant.alice)
+    assert decide(stack, tenant.carol, request, "approve").status_code == 200
+    before = request_row(request)
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner, pytest.raises(psycopg.IntegrityError) as refused:
+        owner.execute(f"UPDATE approval_requests SET {change} WHERE id = %s".encode(), [request])
+    assert "is decided" in str(refused.value)
+    assert request_row(request) == before
+
+
 # --- who may not -----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("verdict", VERDICTS)
 @pytest.mark.parametrize("person", ["bob", "dana"])

@@ -1,8 +1,10 @@
 """A turn's reservation: all budgets or none, never more than a limit, and none that stays behind."""
 
 import asyncio
+import os
 from decimal import Decimal
 
+import psycopg
 import pytest
 
 from gateway.budgets import bounds, prices, reservations
@@ -18,6 +20,7 @@ from tests.budgets.rows import amounts, make_budget, used
 from tests.budgets.rows import reservations as reserved
 from tests.database import rows
 from tests.people import Cast, Person
+from tests.waiting import eventually
 
 PROMPT = Prompt("gpt-4o-mini", (UserMessage("x" * 1000),), options=Options(max_output_tokens=1000))
 INPUT = bounds.input_tokens(PROMPT)
@@ -227,6 +230,23 @@ async def test_many_at_once_never_reserve_more_than_the_limit(tenant: Cast) -> N
     assert sum(isinstance(each, BudgetExhausted) for each in found) == 7
     assert amounts(budget)[1] <= Decimal(MOST * 3).quantize(Decimal("0.000001"))
     assert amounts(second) == (0, MOST * 3)
+
+
+async def test_who_reserves_waits_for_another_that_does_and_sees_what_it_took(tenant: Cast) -> None:
+    budget = make_budget(tenant, MOST)
+    run, second = await _run(tenant.alice), await _run(tenant.bob)
+    await reservations.reserve(_asking(tenant.alice, run), PROMPT, 0)
+    # Now there is a window; what it held is given back, and another one is about to take it.
+    rows("UPDATE budget_windows SET reserved = 0 WHERE budget_id = %(b)s RETURNING 1 AS it", b=budget)
+    blocked = "SELECT 1 AS it FROM pg_locks WHERE NOT granted AND %(me)s = ANY(pg_blocking_pids(pid))"
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
+        owner.execute("SELECT FROM budget_windows WHERE budget_id = %s FOR UPDATE", [budget])
+        asked = asyncio.create_task(reservations.reserve(_asking(tenant.bob, second), PROMPT, 0))
+        await eventually(lambda: asked.done() or rows(blocked, me=owner.info.backend_pid))
+        owner.execute("UPDATE budget_windows SET reserved = %s WHERE budget_id = %s", [MOST, budget])
+    with pytest.raises(BudgetExhausted):
+        await asked
+    assert amounts(budget) == (0, MOST)
 
 
 async def test_a_deleted_budget_is_no_matter_to_a_turn_that_has_reserved_of_it(tenant: Cast) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tenants.scope import rls
+
 
 @dataclass(frozen=True)
 class Mutation:
@@ -524,9 +526,9 @@ MUTATIONS = (
     Mutation(
         "a turn is asked for although a kill switch stops it",
         ("tests/rest/test_kill_switches.py",),
-        "gateway/runs/loop.py",
-        "    execution.ports.refuse_killed(execution)\n",
-        "",
+        "gateway/runs/live_ports.py",
+        "return asking.not_killed(found, known.policy.switches, execution.scope.user_id, execution.caller.agent)",
+        "return found",
     ),
     Mutation(
         "a queued call is claimed although a kill switch stops it",
@@ -552,9 +554,7 @@ MUTATIONS = (
     Mutation(
         "an owner ends what the operator has stopped",
         ("tests/tools/test_kill_switch.py",),
-        "tenants/migrations/0014_kill_switches.py",
-        '_OWN = f"tenant_id = {rls.TENANT} AND NOT by_operator"',
-        '_OWN = f"tenant_id = {rls.TENANT}"',
+        sql=f"ALTER POLICY app ON kill_switches USING (tenant_id = {rls.TENANT}) WITH CHECK (tenant_id = {rls.TENANT})",
     ),
     Mutation(
         "a request is counted where one of its limits has no room",
@@ -1169,7 +1169,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the search unpacks without a bound",
-        ("tests/tools/test_search.py",),
+        ("tests/tools/test_search.py::test_a_gzip_bomb_is_cut_off",),
         "tools/search/fetch.py",
         "if len(body) > MAX_BYTES:",
         "if False:",
@@ -1566,9 +1566,7 @@ MUTATIONS = (
         "if True",
     ),
     # --- providers and models ---------------------------------------------------------------------------------------
-    Mutation(
-        "the policy of model_providers lets everything through", PROVIDERS_REST, sql=_open_policy("model_providers")
-    ),
+    Mutation("the policy of model_providers lets everything through", ISOLATION, sql=_open_policy("model_providers")),
     Mutation(
         "providers of other tenants are found by their names",
         ROUTING,
@@ -1675,7 +1673,7 @@ MUTATIONS = (
     ),
     Mutation(
         "two turns that reserve at once do not wait for each other",
-        (f"{RESERVING}::test_many_at_once_never_reserve_more_than_the_limit",),
+        (f"{RESERVING}::test_who_reserves_waits_for_another_that_does_and_sees_what_it_took",),
         sql=_function(
             "reserve_turn",
             "starts_at = budget_start(budget.period) FOR UPDATE",

@@ -149,6 +149,16 @@ def test_an_answer_counts_once_and_in_its_own_session() -> None:
     assert client.post(STEP, {"answer": answer}).status_code == 403 and not _inside(client)
 
 
+def test_what_was_asked_is_answered_once_also_where_the_answer_was_wrong() -> None:
+    device = _added(make_tenant(PASSWORD).alice)
+    client = Client(REMOTE_ADDR="192.0.2.144")
+    options = client.post(CHALLENGE).json()
+    right = device.used(options)
+    device.key = ec.generate_private_key(ec.SECP256R1())
+    assert client.post(STEP, {"answer": device.used(options)}).status_code == 403
+    assert client.post(STEP, {"answer": right}).status_code == 403 and not _inside(client)
+
+
 def test_a_copy_of_a_device_that_counts_is_noticed() -> None:
     device = _added(make_tenant(PASSWORD).alice)
     device.counter = 7

@@ -17,6 +17,7 @@ from gateway.providers.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
+from gateway.providers.failures import Failures
 from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai.provider import OpenAIProvider
@@ -142,6 +143,12 @@ async def test_the_explanation_of_a_refusal_is_told_without_secrets(fake: FakePr
     assert type(error) is ProviderRefused
     assert error.retryable is False
     assert str(error) == f"{provider.name} refused the request (HTTP 404): No model 'x' for … (…) at … Authorization: …"
+
+
+async def test_a_key_of_no_known_form_is_in_no_explanation() -> None:
+    failures = Failures("Theirs", ("Zx81 key of their own", ""))
+    error = failures.of_status(400, {}, {"error": {"message": "Zx81 key of their own may not do that"}})
+    assert str(error) == "Theirs refused the request (HTTP 400): … may not do that"
 
 
 async def test_a_long_explanation_is_cut(fake: FakeProvider, provider: Provider) -> None:
