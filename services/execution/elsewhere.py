@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode
 from yarl import URL
 
 from services.errors import InvalidService
-from services.execution.request import Request, encoded, text_of
+from services.execution.request import Request, encoded
+from services.execution.styles import text_of
 from services.offers.placing import METHODS, Http, check_path, origin_of
 from tools.errors import ToolPermissionDenied, ToolValidationError
 
@@ -33,7 +34,7 @@ def build(http: Http, arguments: Mapping[str, Any]) -> Request:
     headers = {"Accept": "application/json"} | http.headers
     body = arguments.get("body")
     sends = body is not None and method not in ("GET", "HEAD")
-    return Request(method, url, headers, encoded("json", {"": body}, headers) if sends else None)
+    return Request(method, url, headers, encoded({"": body}, headers) if sends else None)
 
 
 def same_origin(url: str, other: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from services.execution.styles import joined, pairs, parts, text_of
 from services.offers.headers import REFUSED_HEADERS
 from services.offers.placing import PLACEHOLDER, Http
 from tools.errors import ToolValidationError
@@ -31,23 +32,37 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
     Raises ToolValidationError for an argument that cannot be where it belongs.
     """
     given = {**arguments, **identity}
-    path, query, headers, body = {}, [], {"Accept": "application/json"} | http.headers, {}
+    path, query, headers = {}, [], {"Accept": "application/json"} | http.headers
+    body: dict[str, Any] = {}
+    form: list[tuple[str, str]] = []
     for name, value in given.items():
-        where, called = http.place(name)
+        (where, called), style = http.place(name), http.style(name)
         if where == "path":
-            path[called] = _segment(name, value)
+            path[called] = _segments(name, value, style)
         elif value is None and where != "body":
             continue
         elif where == "query":
-            query += [(called, text_of(each)) for each in (value if isinstance(value, list) else [value])]
+            query += pairs(called, value, style)
         elif where == "header":
-            headers[called] = _header(name, called, value)
+            headers[called] = _header(name, called, joined(value, style))
+        elif http.body == "form":
+            form += _fields(called, value, style)
         else:
             body[called] = value
     url = base.rstrip("/") + _path(http.path, path)
     if query:
         url += "?" + urlencode(query, quote_via=quote, safe="")
-    return Request(http.method, url, headers, encoded(http.body, body, headers))
+    if http.body == "form":
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+        return Request(http.method, url, headers, urlencode(form).encode())
+    return Request(http.method, url, headers, encoded(body, headers) if http.body == "json" else None)
+
+
+def _fields(called: str, value: Any, style: str) -> list[tuple[str, str]]:
+    """The fields of a form that an argument is; a form that is one argument is called ""."""
+    if called or not isinstance(value, dict):
+        return [] if value is None else pairs(called, value, style or "json")
+    return [pair for name, member in value.items() if member is not None for pair in pairs(name, member, "repeat")]
 
 
 def _path(template: str, values: Mapping[str, str]) -> str:
@@ -63,6 +78,13 @@ def _path(template: str, values: Mapping[str, str]) -> str:
     return path
 
 
+def _segments(name: str, value: Any, style: str) -> str:
+    """A value as a part of one segment, of several texts where its style separates them by commas."""
+    if style != "comma" or not isinstance(value, dict | list):
+        return _segment(name, value)
+    return ",".join(_segment(name, each) for each in parts(value or ""))
+
+
 def _segment(name: str, value: Any) -> str:
     """A value as a part of one segment: what would end the segment is encoded, and what climbs out of it refused."""
     if isinstance(value, dict | list) or value is None:
@@ -73,27 +95,14 @@ def _segment(name: str, value: Any) -> str:
     return quote(text, safe="")
 
 
-def text_of(value: Any) -> str:
-    """A value in a query, a path, a header or a form."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _header(name: str, called: str, value: Any) -> str:
-    text = text_of(value)
+def _header(name: str, called: str, text: str) -> str:
     if called.lower() in REFUSED_HEADERS or not _HEADER_VALUE.fullmatch(text):
         raise ToolValidationError(f"{name} is a header, and must be printable ASCII of up to 2,000 characters.", name)
     return text
 
 
-def encoded(kind: str, values: dict[str, Any], headers: dict[str, str]) -> bytes | None:
-    """The body as it is sent; its type is added to the headers."""
-    if kind == "json":
-        headers["Content-Type"] = "application/json"
-        # An OpenAPI body that is no object is one argument, called "".
-        return json.dumps(values.get("", values), ensure_ascii=False, separators=(",", ":")).encode()
-    if kind == "form":
-        headers["Content-Type"] = "application/x-www-form-urlencoded"
-        return urlencode([(name, text_of(value)) for name, value in values.items() if value is not None]).encode()
-    return None
+def encoded(values: dict[str, Any], headers: dict[str, str]) -> bytes:
+    """The JSON body as it is sent; its type is added to the headers."""
+    headers["Content-Type"] = "application/json"
+    # An OpenAPI body that is no object is one argument, called "".
+    return json.dumps(values.get("", values), ensure_ascii=False, separators=(",", ":")).encode()

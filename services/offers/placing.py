@@ -2,7 +2,8 @@
 
     {"method": "POST", "path": "/v1/{claw_id}/trades", "body": "json", "places": {"per_page": ["query", "per-page"]}}
 
-An argument without a place of its own is in the path when the path names it, else in the body, else in the query.
+An argument without a place of its own is in the path when the path names it, else in the body, else in the query. A
+place may have a style of `services.execution.styles` too: `{"ids": ["query", "ids", "comma"]}`.
 """
 
 import re
@@ -65,11 +66,15 @@ class Http:
     def place(self, name: str) -> tuple[str, str]:
         """Where an argument goes (path, query, header or body) and what it is called there."""
         if name in self.places:
-            where, called = self.places[name]
+            where, called, *_ = self.places[name]
             return where, called
         if name in self.in_path:
             return "path", name
         return ("query" if self.body == "none" else "body"), name
+
+    def style(self, name: str) -> str:
+        """How an argument is written that is a list or an object; "" where its place does not say."""
+        return self.places[name][2] if len(self.places.get(name, ())) > 2 else ""
 
 
 def read(given: Any, at: str, schema: dict[str, Any]) -> Http:
@@ -159,8 +164,11 @@ def check_placeholders(http: Http, at: str, schema: dict[str, Any]) -> None:
     """Raise InvalidService where the path, or the query, names what is no parameter of the tool."""
     properties = schema.get("properties")
     known = set(properties) if isinstance(properties, dict) else set()
-    for name in [*http.in_path, *http.places]:
-        if name not in known | IDENTITY:
+    # What has a place elsewhere does not fill the path.
+    filled = {place[1] for place in http.places.values() if place[0] == "path"} | (known - set(http.places))
+    missing = [name for name in http.in_path if name not in filled | IDENTITY]
+    for name in [*missing, *http.places]:
+        if name in missing or name not in known | IDENTITY:
             raise InvalidService(f"{at} names {name:.80}, which is not among the tool's parameters.", at)
 
 

@@ -7,6 +7,8 @@ from services.errors import InvalidService
 
 # Nodes that one schema may become: far more than fit into its bytes.
 MOST_NODES = 20_000
+# What a schema says that no value is held to.
+_WORDS = frozenset({"title", "description", "default", "example", "examples", "deprecated", "readOnly", "writeOnly"})
 
 
 def depth(value: Any) -> int:
@@ -62,9 +64,9 @@ class _Inlining:
                 raise self._refused(f"has a reference that comes back to itself: {pointer:.200}")
             target = self.of(named(self._root, pointer, self._at), level, (*within, pointer))
             beside = {name: each for name, each in value.items() if name != "$ref"}
-            if not beside:
+            if not beside or not isinstance(target, dict):
                 return target
-            return {**target, **self.of(beside, level, within)} if isinstance(target, dict) else target
+            return _both(target, self.of(beside, level, within))
         definitions = ("$defs", "definitions") if level == 1 and not within else ()
         kept = {name: each for name, each in value.items() if name not in definitions}
         self._bytes -= sum(map(len, kept))
@@ -72,6 +74,14 @@ class _Inlining:
 
     def _refused(self, why: str) -> InvalidService:
         return InvalidService(f"{self._at} {why}.", self._at)
+
+
+def _both(target: dict[str, Any], beside: dict[str, Any]) -> dict[str, Any]:
+    """A schema that holds what both say, where words beside the reference count first."""
+    if all(name in _WORDS or target.get(name, value) == value for name, value in beside.items()):
+        return target | beside
+    words = {name: value for name, value in beside.items() if name in _WORDS}
+    return {"allOf": [target, {name: value for name, value in beside.items() if name not in _WORDS}], **words}
 
 
 def named(root: dict[str, Any], pointer: Any, at: str) -> Any:

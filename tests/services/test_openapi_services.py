@@ -66,7 +66,7 @@ def test_chosen_operations_become_tools_with_one_schema_each() -> None:
         (["GET /nowhere"], "There is no operation GET /nowhere."),
         (["tree", "tree"], "each of them once"),
         (["twice"], "is the operationId of GET /twice/a and GET /twice/b"),
-        (["upload"], "needs a body that is not JSON"),
+        (["upload"], "needs a body that is neither JSON nor a plain form"),
         (["tree"], "has a reference that comes back to itself: #/components/schemas/node"),
         (["remote"], "has a $ref that is not local: https://evil.example/s.json"),
     ],
@@ -117,8 +117,9 @@ def test_bombs_are_refused() -> None:
 
 def test_a_property_may_be_called_like_a_keyword() -> None:
     properties = {name: {"type": "string"} for name in ("example", "$ref", "xml", "nullable", "properties", "x-a")}
-    [tool] = openapi.read("host", document(odd=body({"type": "object", "properties": properties})), ["odd"]).tools
-    assert tool.parameters["properties"] == properties
+    nested = {"type": "object", "properties": {"odd": {"type": "object", "properties": properties}}}
+    [tool] = openapi.read("host", document(odd=body(nested)), ["odd"]).tools
+    assert tool.parameters["properties"]["odd"]["properties"] == properties
 
 
 def test_calls_put_every_argument_into_its_place(stack: Stack, tenant: Cast, api: Api, url: str) -> None:

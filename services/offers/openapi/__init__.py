@@ -1,4 +1,6 @@
-"""OpenAPI 3.0 and 3.1 documents as offers: `document` finds the chosen operations, `operation` makes each a tool."""
+"""OpenAPI 3.0 to 3.2 documents as offers: `document` finds the chosen operations, `operation` makes each a tool out of
+its `parameters` and its body, whose schemas `schemas` reads.
+"""
 
 from services.offers.openapi.document import Choice, choices, read
 

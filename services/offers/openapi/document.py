@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.errors import InvalidService
-from services.offers import definition
+from services.offers import definition, references
 from services.offers.definition import Effort
 from services.offers.descriptor import Offer
 from services.offers.openapi import operation
@@ -19,14 +19,14 @@ METHODS = ("get", "put", "post", "delete", "patch", "head")
 MAX_OPERATIONS = 20_000
 # How many are named where an owner chose one that there is not.
 _NAMED = 10
-_VERSION = re.compile(r"3\.[01]\.\d{1,3}")
+_VERSION = re.compile(r"3\.[012]\.\d{1,3}")
 _CHOSEN = re.compile(r"([A-Za-z]+) +(/\S*)")
 
 
 def read(slug: str, document: Any, chosen: list[str]) -> Offer:
     """The offer of the chosen operations, named by operationId or as "GET /path"; raises InvalidService."""
     if not isinstance(document, dict) or not _VERSION.fullmatch(str(document.get("openapi", ""))):
-        raise InvalidService(f"{AT} must be an OpenAPI document of version 3.0 or 3.1.", AT)
+        raise InvalidService(f"{AT} must be an OpenAPI document of version 3.0, 3.1 or 3.2.", AT)
     if not chosen:
         raise InvalidService(
             f"operations must name which become tools: {_some(document)}.",
@@ -58,7 +58,7 @@ class Choice:
 def choices(document: Any) -> list[Choice]:
     """The operations of a document, in its order; raises InvalidService for what is no document."""
     if not isinstance(document, dict) or not _VERSION.fullmatch(str(document.get("openapi", ""))):
-        raise InvalidService(f"{AT} must be an OpenAPI document of version 3.0 or 3.1.", AT)
+        raise InvalidService(f"{AT} must be an OpenAPI document of version 3.0, 3.1 or 3.2.", AT)
     found = list(_operations(document))
     times = Counter(each.id for each in found)
     return [
@@ -72,6 +72,9 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
         raise InvalidService(f"{AT}.paths must be an object.", f"{AT}.paths")
     left = MAX_OPERATIONS
     for path, item in paths.items():
+        if isinstance(item, dict) and "$ref" in item:
+            # 3.1 has paths among its components; what else stands beside the reference counts first.
+            item = _named(document, item["$ref"]) | item
         if not isinstance(item, dict):
             continue
         for method in METHODS:
@@ -80,6 +83,15 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
                 if left < 0:
                     raise InvalidService(f"{AT} has more than {MAX_OPERATIONS:,} operations.", f"{AT}.paths")
                 yield Operation(method.upper(), path, given, item.get("parameters"))
+
+
+def _named(document: dict[str, Any], pointer: Any) -> dict[str, Any]:
+    """The path that a reference names; without operations where it names none here."""
+    try:
+        found = references.named(document, pointer, AT)
+    except InvalidService:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _one(by_name: dict[str, list[Operation]], name: str, document: dict[str, Any]) -> Operation:

@@ -1,24 +1,22 @@
-"""One operation of an OpenAPI document as a tool: parameters and JSON body become one input schema."""
+"""One operation of an OpenAPI document as a tool: parameters and body, JSON or a form, become one input schema."""
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from services.errors import InvalidService
-from services.offers import definition, placing, references, text
+from services.offers import definition, placing
 from services.offers.definition import Definition, Effort
-from services.offers.headers import REFUSED_HEADERS
+from services.offers.openapi import parameters, schemas
 from services.offers.placing import Http
-from tools.schemas.schema import MAX_SCHEMA_BYTES
 
-MAX_PARAMETERS = 200
 # What the argument of a body is called that is no object, or has a name in common with a parameter.
 BODY = "body"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
-_JSON = re.compile(r"application/([a-z0-9.+-]+\+)?json", re.IGNORECASE)
-_HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
-# What 3.0 adds to a schema that says nothing to whoever sends arguments.
-_DROPPED = frozenset({"discriminator", "xml", "externalDocs", "example", "$id", "$anchor", "$comment"})
+# What providers take as the name of an argument.
+_NO_ARGUMENT, MOST_ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]+"), 64
+_JSON = re.compile(r"application/([a-z0-9.+-]+\+)?json|\*/\*", re.IGNORECASE)
+_FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def tool(slug: str, document: dict[str, Any], operation: Operation, effort: Effo
             schema,
             f"{at}: its parameters",
             without=placing.IDENTITY,
-            in_path={name for name, (where, _) in http.places.items() if where == "path"},
+            in_path={name for name, place in http.places.items() if place[0] == "path"},
         ),
         http=http.as_json() | {"identity": placing.identity(http, schema)},
     )
@@ -91,147 +89,85 @@ def _words(given: dict[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """What is sent as a body: `kind` is json or form, `media` its media type in the document."""
+
+    kind: str
+    schema: dict[str, Any]
+    needed: bool
+    media: dict[str, Any]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The schemas of its fields, where they are all that it says; else nothing."""
+        found = self.schema.get("properties") if self.schema.get("type") == "object" else None
+        only = not set(self.schema) - {"type", "properties", "required", "title", "description", "additionalProperties"}
+        return found if isinstance(found, dict) and only else {}
+
+
 def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, Any], Http]:
     """One schema of all that the operation takes, and where each of it goes."""
     properties: dict[str, Any] = {}
     required: list[str] = []
     places: dict[str, list[str]] = {}
-    for (where, called), parameter in _parameters(document, operation).items():
-        name = called if called not in properties else f"{called}_{where}"
+    lists = [operation.shared, operation.given.get("parameters")]
+    for (where, called), parameter in parameters.of(document, lists, operation.at).items():
+        name = _argument(called)
+        name = name if name not in properties else f"{name}_{where}"
         if name in properties:
             raise InvalidService(f"{operation.at} has two parameters {name:.80}.", "operations")
-        properties[name] = _parameter_schema(document, parameter, operation.at)
+        properties[name] = parameters.schema_of(document, parameter, operation.at)
         if parameter.get("required") is True or where == "path":
             required.append(name)
-        places[name] = [where, called]
+        places[name] = parameters.place(parameter, properties[name], operation.at)
     body = _body(document, operation)
-    kind = "none"
     if body is not None:
-        kind = "json"
-        schema, needed = body
-        fields = schema.get("properties") if schema.get("type") == "object" else None
-        apart = not isinstance(fields, dict) or not fields or set(fields) & set(properties) or _has_more(schema)
-        if apart:
-            name = BODY if BODY not in properties else f"{BODY}_json"
-            properties[name], places[name] = schema, ["body", ""]
-            required += [name] if needed else []
-        else:
-            assert isinstance(fields, dict)
-            properties |= fields
-            places |= {name: ["body", name] for name in fields}
-            wanted = schema.get("required")
-            required += [name for name in wanted if name in fields] if needed and isinstance(wanted, list) else []
+        required += _add(body, properties, places)
     whole: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
-    return whole, Http(operation.method, operation.path, kind, places)
+    return whole, Http(operation.method, operation.path, body.kind if body is not None else "none", places)
 
 
-def _has_more(schema: dict[str, Any]) -> bool:
-    """Whether a body is more than its properties, so that these cannot stand among the parameters."""
-    return bool(set(schema) - {"type", "properties", "required", "title", "description", "additionalProperties"})
+def _argument(called: str) -> str:
+    """What the argument is called: as the parameter is, without what providers refuse, such as $ and brackets."""
+    if not _NO_ARGUMENT.search(called):
+        return called
+    return _NO_ARGUMENT.sub("_", called).strip("_")[:MOST_ARGUMENT] or "argument"
 
 
-def _parameters(document: dict[str, Any], operation: Operation) -> dict[tuple[str, str], dict[str, Any]]:
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for listed in (operation.shared, operation.given.get("parameters")):
-        if listed is None:
-            continue
-        if not isinstance(listed, list) or len(listed) > MAX_PARAMETERS:
-            raise InvalidService(f"{operation.at}: parameters must be a list of up to {MAX_PARAMETERS}.", "operations")
-        for each in listed:
-            parameter = _followed(document, each, operation.at)
-            where, called = parameter.get("in"), parameter.get("name")
-            if not isinstance(called, str) or not called or where not in ("path", "query", "header", "cookie"):
-                raise InvalidService(f"{operation.at} has a parameter without a name or a place.", "operations")
-            text.check(called, f"{operation.at}: a parameter's name")
-            found[where, called] = parameter
-    return {
-        (where, called): parameter
-        for (where, called), parameter in found.items()
-        # Cookies, and headers that are the connection's or the credential's, are nothing that a model sends.
-        if where in ("path", "query") or (where == "header" and _sendable(called))
-    }
+def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]]) -> list[str]:
+    """Add a body to the arguments, by its fields or as one of them; those that are required."""
+    fields = {_argument(called): called for called in body.fields}
+    if not fields or len(fields) < len(body.fields) or set(fields) & set(properties):
+        name = BODY if BODY not in properties else f"{BODY}_json"
+        properties[name], places[name] = body.schema, ["body", ""]
+        return [name] if body.needed else []
+    for name, called in fields.items():
+        properties[name] = body.fields[called]
+        style = parameters.encoding(called, body.media) if body.kind == "form" else ""
+        places[name] = ["body", called, *([style] if style else [])]
+    wanted = body.schema.get("required")
+    required = wanted if body.needed and isinstance(wanted, list) else []
+    return [name for name, called in fields.items() if called in required]
 
 
-def _sendable(header: str) -> bool:
-    return bool(_HEADER.fullmatch(header)) and header.lower() not in REFUSED_HEADERS | {"accept", "user-agent"}
-
-
-def _parameter_schema(document: dict[str, Any], parameter: dict[str, Any], at: str) -> Any:
-    schema = parameter.get("schema")
-    if schema is None:
-        # A parameter may be described by a media type instead; it is sent as JSON then.
-        content = parameter.get("content")
-        [media] = list(content.values())[:1] if isinstance(content, dict) and content else [{}]
-        schema = media.get("schema", {}) if isinstance(media, dict) else {}
-    if not isinstance(schema, dict):
-        schema = {}
-    made = _plain(_inlined(document, schema, at))
-    described = _words(parameter, "description")
-    return made | ({"description": described} if described and "description" not in made else {})
-
-
-def _body(document: dict[str, Any], operation: Operation) -> tuple[dict[str, Any], bool] | None:
-    """The schema of the JSON body, and whether it has to be sent; None without a body."""
+def _body(document: dict[str, Any], operation: Operation) -> _Body | None:
+    """What is sent as a body, JSON where there is a choice; None without one."""
     if operation.given.get("requestBody") is None or operation.method in ("GET", "HEAD"):
         return None
-    body = _followed(document, operation.given["requestBody"], operation.at)
-    content = body.get("content")
-    for kind, media in content.items() if isinstance(content, dict) else ():
-        if _JSON.fullmatch(kind.partition(";")[0].strip()) and isinstance(media, dict):
-            schema = media.get("schema", {})
-            made = _plain(_inlined(document, schema if isinstance(schema, dict) else {}, operation.at))
-            return made, body.get("required") is True
-    if body.get("required") is True:
-        raise InvalidService(f"{operation.at} needs a body that is not JSON, which is not supported.", "operations")
+    body = schemas.followed(document, operation.given["requestBody"], operation.at)
+    content, needed = body.get("content"), body.get("required") is True
+    offered = {kind.partition(";")[0].strip(): media for kind, media in content.items()} if _is_object(content) else {}
+    json = next((media for kind, media in offered.items() if _JSON.fullmatch(kind) and _is_object(media)), None)
+    if json is not None:
+        return _Body("json", schemas.sent(document, json.get("schema"), operation.at), needed, json)
+    if _is_object(form := offered.get(_FORM)):
+        return _Body("form", schemas.sent(document, form.get("schema"), operation.at), needed, form)
+    if needed:
+        words = "needs a body that is neither JSON nor a plain form, which is not supported."
+        raise InvalidService(f"{operation.at} {words}", "operations")
     return None
 
 
-def _followed(document: dict[str, Any], given: Any, at: str) -> dict[str, Any]:
-    """What a reference names, a few references later if need be; raises InvalidService."""
-    for _ in range(5):
-        if not isinstance(given, dict):
-            break
-        pointer = given.get("$ref")
-        if pointer is None:
-            return given
-        given = references.named(document, pointer, at)
-    raise InvalidService(f"{at} has a reference that leads to no object.", "operations")
-
-
-def _inlined(document: dict[str, Any], schema: dict[str, Any], at: str) -> dict[str, Any]:
-    made = references.inlined(schema, f"{at}: its parameters", definition.MAX_DEPTH, MAX_SCHEMA_BYTES, document)
-    return made
-
-
-def _plain(schema: Any) -> Any:
-    """A schema of 3.0 as JSON Schema has it: what may be null says so, and exclusive bounds are numbers."""
-    if isinstance(schema, list):
-        return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    made = {
-        name: _plain_named(name, value)
-        for name, value in schema.items()
-        if name not in _DROPPED and not name.startswith("x-")
-    }
-    nullable = made.pop("nullable", None) is True
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(made.get(exclusive), bool):
-            said = made.pop(exclusive)
-            if said and bound in made:
-                made[exclusive] = made.pop(bound)
-    if nullable:
-        if isinstance(made.get("type"), str):
-            made["type"] = [made["type"], "null"]
-        if isinstance(made.get("enum"), list) and None not in made["enum"]:
-            made["enum"] = [*made["enum"], None]
-    return made
-
-
-def _plain_named(name: str, value: Any) -> Any:
-    if name in ("enum", "const", "default", "examples", "required"):
-        return value
-    if name in ("properties", "patternProperties", "dependentSchemas") and isinstance(value, dict):
-        # These map names to schemas: a property may be called "example".
-        return {each: _plain(schema) for each, schema in value.items()}
-    return _plain(value)
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
