@@ -17,13 +17,24 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
 # Of a refusal in a service's own words.
 _QUOTED = 600
+# Encodings of text that are read in one go; others are taken for UTF-8.
+_CHARSET = re.compile(
+    r"""charset\s*=\s*"?(us-ascii|iso-8859-\d{1,2}|windows-12\d\d|utf-16(?:le|be)?|shift_jis|euc-jp|euc-kr|gb2312|gbk|"""
+    r"""gb18030|big5|koi8-[ru])"?\s*(?:;|$)""",
+    re.IGNORECASE,
+)
+_BINARY = re.compile(
+    r"(image/(?!svg\+xml)|audio/|video/|font/).*|application/(octet-stream|pdf|zip|gzip|x-tar|x-7z-compressed|msword|"
+    r"vnd\.ms-[a-z.-]+|vnd\.openxmlformats-[a-z.-]+)"
+)
 _CONTROL = re.compile("[\x00\ud800-\udfff]")
 # Answers that say nothing about the call itself: the credential, the rate limit, the time.
 _OF_THE_SERVICE = frozenset({401, 403, 407, 408, 425, 429})
 
 
 def output(name: str, answer: Answer, headers: Mapping[str, str], success: str = "") -> Any:
-    """The JSON value or the text that came back; `headers` hold the credential that it was asked with.
+    """The JSON value or the text that came back, or what it was that is neither; `headers` hold the credential that it
+    was asked with.
 
     Where `success` names a field, only an answer in which it is true is a success.
 
@@ -31,12 +42,14 @@ def output(name: str, answer: Answer, headers: Mapping[str, str], success: str =
     """
     if answer.encoding:
         raise ToolExecutionError(f"{name} answered in a packed form that was not asked for, which is not unpacked.")
-    text = hidden(answer.body.decode("utf-8", "replace"), headers)
+    text = hidden(_text(answer), headers)
     if not 200 <= answer.status < 300:
         raise refusal(name, answer.status, text)
     if success and not _says(success, answer, text):
         said = storable(" ".join(text.split())[:_QUOTED])
         raise ToolCallRejected(f"{name} rejected the call: its answer does not say {success}. It said: {said}")
+    if _is_binary(answer):
+        return _described(answer)
     if len(answer.body) > MAX_BYTES:
         # No more JSON: the recorder keeps the beginning, and says that it is cut.
         return storable(text)
@@ -49,6 +62,30 @@ def output(name: str, answer: Answer, headers: Mapping[str, str], success: str =
     if depth(value) > MAX_DEPTH:
         return storable(text)
     return cleaned(value, headers)
+
+
+def _text(answer: Answer) -> str:
+    """The body as text, in the encoding that it says it has, where that is known."""
+    named = _CHARSET.search(answer.kind)
+    try:
+        return answer.body.decode(named.group(1) if named else "utf-8", "replace")
+    except LookupError:
+        return answer.body.decode("utf-8", "replace")
+
+
+def _is_binary(answer: Answer) -> bool:
+    """Whether it is no text: an image, a document, an archive."""
+    kind = answer.kind.partition(";")[0].strip().lower()
+    return bool(answer.body) and bool(_BINARY.fullmatch(kind))
+
+
+def _described(answer: Answer) -> dict[str, Any]:
+    """What is said of an answer that nobody could read."""
+    kind = answer.kind.partition(";")[0].strip().lower()[:100]
+    whole = len(answer.body) <= MAX_BYTES
+    size = {"bytes": len(answer.body)} if whole else {"bytes": MAX_BYTES, "more": True}
+    words = "The answer is a file and no text, so it is not passed on."
+    return {"status": answer.status, "content_type": kind, **size, "note": words}
 
 
 def _says(success: str, answer: Answer, text: str) -> bool:

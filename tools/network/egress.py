@@ -60,11 +60,12 @@ class TooSlow(Unanswered):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `body` is its beginning, and `encoding` what it was packed with, if it was."""
+    """What came back: `body` is its beginning, `encoding` how it was packed, if at all, and `kind` its Content-Type."""
 
     status: int
     body: bytes
     encoding: str = ""
+    kind: str = ""
 
 
 class Exchange:
@@ -147,7 +148,8 @@ class Client:
     async def request(self, method: str, url: str | URL, *, most: int, **options: Any) -> Answer:
         """The answer to one request, with at most `most` bytes of its body; `options` are those of `exchange`."""
         async with self.exchange(method, url, **options) as exchange:
-            return Answer(exchange.status, await exchange.beginning(most), exchange.encoding)
+            kind = exchange.headers.get("Content-Type", "")
+            return Answer(exchange.status, await exchange.beginning(most), exchange.encoding, kind)
 
     async def close(self) -> None:
         """Close its connections."""
