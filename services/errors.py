@@ -7,6 +7,7 @@ Refused                     the answer's HTTP status, code and words
 ├── OtherDefinition         409 definition_changed
 ├── FeedsChanged            409 feeds_changed
 ├── SourceFailed            502 source_failed
+│   └── AnswersEvents       the same, of an address that answers with a stream of events
 └── NothingFound            400 nothing_found
 """
 
@@ -70,6 +71,13 @@ class SourceFailed(Refused):
 
     status = 502
     code = "source_failed"
+
+
+class AnswersEvents(SourceFailed):
+    """The address answered with a stream of events, which is no document."""
+
+    def __init__(self, field: str):
+        super().__init__("The address answered with a stream of events, which is no document.", field)
 
 
 class NothingFound(Refused):

@@ -12,6 +12,11 @@ from typing import Any
 
 METHOD_NOT_FOUND, INVALID_PARAMS, HEADER_MISMATCH = -32601, -32602, -32020
 UNSUPPORTED_VERSION, INPUT_NEEDED = -32022, -32042
+# Of a server that answers nothing but a GET, with a stream of events.
+OLD_TRANSPORT = (
+    "This looks like HTTP with SSE, the transport of MCP servers until 2024-11-05, which Toolgate does not speak. Many"
+    " servers speak Streamable HTTP at another address, such as one that ends in /mcp."
+)
 
 
 class McpFailed(Exception):

@@ -13,7 +13,8 @@ import orjson
 from yarl import URL
 
 from services import fetching, snapshots
-from services.errors import InvalidService, NothingFound, SourceFailed
+from services.errors import AnswersEvents, InvalidService, NothingFound, SourceFailed
+from services.mcp.errors import OLD_TRANSPORT
 from services.offers import documents, openapi
 from services.offers.openapi import Choice
 from tools.network import egress
@@ -79,14 +80,18 @@ async def look(address: str) -> Found:
 
 
 async def _look(address: str) -> Found:
-    tried = []
+    tried, events = [], False
     try:
         return await asyncio.to_thread(of_text, await fetching.fetch(address, "url"), address)
+    except AnswersEvents:
+        events = True
     except (SourceFailed, NothingFound) as nothing:
         tried.append(f"As a document: {nothing.detail}")
     found = await _mcp(address)
     if isinstance(found, Found):
         return found
+    if events:
+        raise NothingFound(OLD_TRANSPORT)
     tried.append(f"As an MCP server: {found}")
     known = str(URL(address).origin()) + WELL_KNOWN
     if URL(address).path != WELL_KNOWN:
@@ -117,15 +122,15 @@ def of_text(text: str, address: str = "") -> Found:
         name = document.get("name")
         return Found("http", origin, name[:200] if isinstance(name, str) else "", address, pasted, tools=tools)
     if isinstance(document, dict) and "swagger" in document:
-        raise NothingFound("It is a Swagger 2 document; OpenAPI 3.0 and 3.1 can be read.")
+        raise NothingFound("It is a Swagger 2 document; OpenAPI 3.0 to 3.2 can be read.")
     raise NothingFound("It is JSON, but neither a descriptor nor an OpenAPI document.")
 
 
 def _server(document: dict[str, Any], address: str) -> str:
-    """The first server that the document names, where that is an address without variables; else nothing."""
+    """The first server that the document names, where that is an address once variables have their defaults."""
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, list) and servers and isinstance(servers[0], dict) else {}
-    given = first.get("url")
+    given = _with_defaults(first.get("url"), first.get("variables"))
     if not isinstance(given, str) or "{" in given:
         return ""
     try:
@@ -133,6 +138,15 @@ def _server(document: dict[str, Any], address: str) -> str:
         return str(egress.check(joined)).rstrip("/") if not joined.query_string and not joined.fragment else ""
     except (ValueError, egress.EgressRefused):
         return ""
+
+
+def _with_defaults(given: Any, variables: Any) -> Any:
+    """The address of a server with the defaults of its variables in their places."""
+    for name, variable in variables.items() if isinstance(given, str) and isinstance(variables, dict) else ():
+        default = variable.get("default") if isinstance(variable, dict) else None
+        if isinstance(default, str):
+            given = given.replace(f"{{{name}}}", default)
+    return given
 
 
 async def _mcp(address: str) -> Found | str:

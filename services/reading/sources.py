@@ -12,7 +12,7 @@ from services.credentials import Credential, CredentialError, NotConnected, reso
 from services.descriptors import catalogue
 from services.errors import InvalidService, SourceFailed
 from services.mcp import connection, listing
-from services.mcp.errors import McpFailed
+from services.mcp.errors import OLD_TRANSPORT, HttpFailed, McpFailed
 from services.models import Service
 from services.offers import descriptor, documents
 from tenants.errors import Refused
@@ -22,6 +22,8 @@ from tools.network.egress import EgressFailed
 DOCUMENTS = ("descriptor", "openapi")
 # All that an MCP server lists.
 SECONDS = 20.0
+# What servers say to a POST that only take a GET.
+NOT_POSTED = frozenset({400, 404, 405, 406, 415})
 
 
 async def of(kind: str, given: dict[str, Any], base: str, credential: Credential, scope: TenantScope) -> Source:
@@ -66,11 +68,15 @@ async def _of_server(given: dict[str, Any], url: str, credential: Credential, sc
         if given.get(name):
             raise InvalidService(f"A service of the kind mcp has no {name}; its server lists its tools itself.", name)
     try:
-        async with connection.once(url, await resolver.headers(scope, credential), SECONDS) as connected:
+        headers = await resolver.headers(scope, credential)
+        async with connection.once(url, headers, SECONDS) as connected:
             found = await listing.read(connected)
     except NotConnected:
         raise
     except (McpFailed, EgressFailed) as failed:
+        unposted = isinstance(failed, HttpFailed) and failed.status in NOT_POSTED
+        if unposted and await fetching.answers_events(url, headers):
+            raise SourceFailed(OLD_TRANSPORT, "url") from None
         raise listing.as_refusal(failed) from None
     except CredentialError as failed:
         raise SourceFailed(str(failed), "credential") from None

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -119,3 +120,31 @@ def test_a_broken_document_says_where_it_is_broken() -> None:
     assert refused.value.field is not None
     with pytest.raises(InvalidService):
         discovery.of_text(json.dumps(SPEC | {"openapi": "2.9"}))
+
+
+def endless(asked: Asked) -> Reply:
+    """What a server of HTTP with SSE answers: the address for messages, on a stream that does not end."""
+    if asked.method != "GET":
+        return Reply(405)
+
+    def write(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"event: endpoint\ndata: /messages?session=1\n\n")
+        handler.wfile.flush()
+        # Until the client hangs up.
+        handler.rfile.read(1)
+
+    return Reply(200, headers={"Content-Type": "text/event-stream"}, write=write)
+
+
+async def test_the_transport_of_2024_11_05_is_named_at_once(api: Api, url: str) -> None:
+    api.on("/sse", endless)
+    with pytest.raises(NothingFound, match="HTTP with SSE, .* Streamable HTTP at another address"):
+        await discovery.look(f"{url}/sse")
+    assert [asked.method for asked in api.asked] == ["GET", "POST"]
+
+
+@pytest.mark.parametrize("variables", [{"region": {"default": "eu"}}, {"region": {"default": "eu", "enum": ["eu"]}}])
+async def test_variables_of_a_server_have_their_defaults(api: Api, url: str, variables: Any) -> None:
+    servers = [{"url": "https://{region}.example.com/v2", "variables": variables}]
+    api.on("/openapi.json", as_json(SPEC | {"servers": servers}))
+    assert (await discovery.look(f"{url}/openapi.json")).url == "https://eu.example.com/v2"

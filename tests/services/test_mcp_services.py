@@ -7,6 +7,7 @@ import pytest
 from tests.people import Cast
 from tests.services.api import TOKEN, Api, Asked, Owner, Reply, approve, call, polled
 from tests.services.mcp_server import ECHO, MODERN, OLDER, Error, Result, Server, answered, stream, text
+from tests.services.test_discovery import endless
 from tests.stack import Stack
 
 REVISIONS = pytest.mark.parametrize("revision", [MODERN, OLDER, "2025-03-26"])
@@ -223,3 +224,13 @@ def test_what_a_server_answers_in_the_place_of_a_response_is_told(
     add(Owner(stack, tenant.olga), url)
     refused = echo(stack, tenant)
     assert refused["error"]["message"] == "far.echo answered with the error -32603. It said: It broke."
+
+
+def test_a_server_of_the_transport_before_streamable_http_is_refused_by_its_name(
+    stack: Stack, tenant: Cast, api: Api, url: str
+) -> None:
+    api.on("/sse", endless)
+    refused = Owner(stack, tenant.olga).ask("POST", "", {"slug": "far", "kind": "mcp", "url": f"{url}/sse"})
+    assert (refused.status_code, refused.json()["code"], refused.json()["field"]) == (502, "source_failed", "url")
+    assert "HTTP with SSE" in refused.json()["detail"]
+    assert Owner(stack, tenant.olga).ask("GET", "").json()["results"] == []
