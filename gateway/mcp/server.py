@@ -97,7 +97,8 @@ def make_server() -> ToolgateServer:
         on_completion=offers.complete,  # type: ignore[arg-type]
         on_subscriptions_listen=listening.listen,
     )
-    server.middleware += [apart, refusing, _tasks_by_era]
+    # Not the SDK's own, which makes a span of every message that nothing here would export.
+    server.middleware[:] = [apart, refusing, _tasks_by_era]
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, levels.set_level)
     server.add_request_handler("resources/subscribe", SubscribeRequestParams, subscriptions.subscribe)
     server.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, subscriptions.unsubscribe)

@@ -51,6 +51,12 @@ async def test_what_ends_a_request_is_told_with_its_code_and_no_detail(
     assert "secret" not in refused.value.message
 
 
+def test_no_span_is_made_of_a_message_that_nothing_would_export() -> None:
+    from gateway.mcp import server
+
+    assert not [each for each in server.make_server().middleware if type(each).__name__ != "function"]
+
+
 async def test_what_handles_a_cancelled_request_may_wait_while_it_cleans_up() -> None:
     from gateway.mcp import server
 
