@@ -14,7 +14,8 @@ from gateway.runs.watching.wakeups import waits
 from tools.invocation.live.progress import Progress
 
 # What a progress token is told, of 1, where the tool says nothing.
-_STAGES = ((0.0, "recorded"), (0.01, "running"), (1.0, "ended"))
+_RUNNING = "running"
+_STAGES = ((0.0, "recorded"), (0.01, _RUNNING), (1.0, "ended"))
 
 
 class Reporter:
@@ -34,6 +35,9 @@ class Reporter:
         while self._stage < stage:
             value, words = _STAGES[self._stage]
             self._stage += 1
+            if words == _RUNNING and not begun:
+                # It was refused, or cancelled before anybody took it.
+                continue
             # What the tool said last is its own end.
             if not self._spoke or not call.final:
                 await self._say(value, 1.0, f"{call.tool_name}: {words}")

@@ -161,6 +161,14 @@ def test_a_progress_token_is_told_how_far_the_call_is_and_nothing_twice(
     assert {each["params"]["progressToken"] for each in found} == {"p"}
 
 
+@pytest.mark.parametrize("revision", [MODERN, OLD])
+def test_a_progress_token_is_not_told_that_a_refused_call_runs(stack: "Stack", tenant: Cast, revision: str) -> None:
+    params = {"name": "save_note", "arguments": {"title": "Milk"}, "_meta": {"progressToken": "p"}}
+    *said, answered = Mcp(stack.url, tenant.alice, revision).heard("tools/call", params)
+    assert answered["result"]["isError"] is True
+    assert [each["params"]["message"] for each in said] == ["save_note: recorded", "save_note: ended"]
+
+
 # --- a call that waits for a human, and a client without tasks --------------------------------------------------------
 def _waiting(alice: Mcp, arguments: dict[str, Any] = MAIL) -> dict[str, Any]:
     result = alice.call("send_email", arguments)
