@@ -1,4 +1,4 @@
-"""Notion's pages and their blocks, over its API (version 2022-06-28)."""
+"""Notion's pages with their blocks, and databases, over its API (version 2022-06-28)."""
 
 from services.descriptors.entry import CHANGES, READS, Entry, Schema, number, text, tool
 
@@ -25,11 +25,21 @@ _BLOCKS: Schema = {
     "items": {"type": "object"},
     "maxItems": 100,
 }
+_FILTER: Schema = {
+    "type": "object",
+    "description": 'Such as {"property": "Status", "select": {"equals": "Open"}}, or several below "and" or "or".',
+}
+_SORTS: Schema = {
+    "type": "array",
+    "description": 'Such as {"property": "Due", "direction": "ascending"}.',
+    "items": {"type": "object"},
+    "maxItems": 10,
+}
 
 ENTRY = Entry(
     name="notion",
     title="Notion pages",
-    about="Pages of a Notion workspace: find, read, make and extend them.",
+    about="Pages and databases of a Notion workspace: find and read them, make and extend pages.",
     url="https://api.notion.com",
     help="The secret of an internal integration. Pages have to be shared with the integration before it sees them.",
     headers={"Notion-Version": "2022-06-28"},
@@ -64,6 +74,21 @@ ENTRY = Entry(
             READS,
             {"block_id": text("The id of a block, or of a page.")},
             _PAGE,
+        ),
+        tool(
+            "get_database",
+            "The properties that the pages of a database have, with their types and choices.",
+            "GET /v1/databases/{database_id}",
+            READS,
+            {"database_id": text("The database's id.")},
+        ),
+        tool(
+            "query_database",
+            "The pages of a database, by what their properties say.",
+            "POST /v1/databases/{database_id}/query",
+            READS,
+            {"database_id": text("The database's id.")},
+            _PAGE | {"filter": _FILTER, "sorts": _SORTS},
         ),
         tool(
             "create_page",

@@ -52,6 +52,7 @@ ENTRY = Entry(
             _CHANNEL | {"ts": text("The ts of the message that the thread is about.")},
             _PAGE | _SPAN,
         ),
+        tool("list_users", "The people of the workspace, with their ids.", "GET /users.list", READS, may=_PAGE),
         tool("get_user", "Who a user id is.", "GET /users.info", READS, {"user": text("The id, such as U0123456789.")}),
         tool(
             "post_message",
@@ -64,6 +65,13 @@ ENTRY = Entry(
                 "thread_ts": text("The ts of the message to reply to; without it, a new message."),
                 "reply_broadcast": {"type": "boolean", "description": "Show a reply in the channel, too."},
             },
+        ),
+        tool(
+            "update_message",
+            "Change the text of a message that the app has posted.",
+            "POST /chat.update",
+            SENDS,
+            _CHANNEL | {"ts": text("The ts of the message."), "text": text("All of its new text.", maxLength=40_000)},
         ),
         tool("add_reaction", "React to a message with an emoji.", "POST /reactions.add", SENDS, _REACTION),
         tool("remove_reaction", "Take the app's own reaction back.", "POST /reactions.remove", SENDS, _REACTION),

@@ -75,6 +75,15 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str, str, dict[str, str], Any]]
             {"channel": "C1", "ts": "1.2"},
             None,
         ),
+        ("list_users", {"cursor": "c2"}, "GET", "/users.list", {"cursor": "c2"}, None),
+        (
+            "update_message",
+            {"channel": "C1", "ts": "1.2", "text": "Hello"},
+            "POST",
+            "/chat.update",
+            {},
+            {"channel": "C1", "ts": "1.2", "text": "Hello"},
+        ),
         ("get_user", {"user": "U1"}, "GET", "/users.info", {"user": "U1"}, None),
         (
             "post_message",
@@ -112,6 +121,15 @@ CALLS: dict[str, list[tuple[str, dict[str, Any], str, str, dict[str, str], Any]]
         ),
         ("get_page", {"page_id": "59833787-2cf9"}, "GET", "/v1/pages/59833787-2cf9", {}, None),
         ("get_blocks", {"block_id": "b1", "page_size": 50}, "GET", "/v1/blocks/b1/children", {"page_size": "50"}, None),
+        ("get_database", {"database_id": "d1"}, "GET", "/v1/databases/d1", {}, None),
+        (
+            "query_database",
+            {"database_id": "d1", "filter": {"property": "Done", "checkbox": {"equals": False}}, "page_size": 5},
+            "POST",
+            "/v1/databases/d1/query",
+            {},
+            {"filter": {"property": "Done", "checkbox": {"equals": False}}, "page_size": 5},
+        ),
         (
             "create_page",
             {"parent": {"page_id": "p1"}, "properties": TITLE, "children": [BLOCK]},
