@@ -294,6 +294,7 @@ def test_pages_cost_as_many_statements_however_much_there_is(tenant: Cast) -> No
 def test_an_owner_adds_an_entry_of_the_catalogue_and_sees_what_is_suggested(tenant: Cast) -> None:
     page = read(tenant.olga, f"{LIST}-/catalogue/slack/")
     assert "post_message Post a message to a channel, or reply in a thread. Elevated" in page
+    assert "get_user Who a user id is. Read only" in page
     form = {"slug": "team", "url": "https://slack.com/api", "credential": "bearer", "bearer.token": TOKEN}
     added = posted(tenant.olga, f"{LIST}-/catalogue/slack/", form)
     assert added.headers["Location"] == f"{LIST}team/"
