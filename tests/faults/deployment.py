@@ -18,7 +18,7 @@ import redis
 from celery import Celery
 
 from gateway.embedded.services.together import EmbeddedServices
-from tests import processes
+from tests import copies, processes
 from tests.database import Owner
 from tests.faults.remote import Remote
 from tests.stack import ROOT, Stack
@@ -63,12 +63,12 @@ class Deployment:
             "OPENAI_API_KEY": "wrong",
             "OPENAI_BASE_URL": f"{self.model.url}/denied",
         }
-        for command in ("setup_database", "migrate", "seed_demo"):
-            out = self._manage(command)
         # Processes are killed here, and never the machine: what they have written stays. A slow disk would cost leases.
         self.change("ALTER SYSTEM SET fsync = off")
         self.change("SELECT pg_reload_conf()")
-        seeded = json.loads(out)["tenants"].values()
+        self._manage("setup_database")
+        copies.copy_migrated(self.services.database_owner_url)
+        seeded = json.loads(self._manage("seed_demo"))["tenants"].values()
         self.people = {name: Member(each["api_key"]) for people in seeded for name, each in people.items()}
         self.alice, self.zoe = self.people["alice"], self.people["zoe"]
         self._make_agents()
@@ -86,7 +86,7 @@ class Deployment:
 
     def _manage(self, command: str) -> str:
         done = processes.run(
-            [sys.executable, "manage.py", command, *(["-v0"] if command == "migrate" else [])],
+            [sys.executable, "manage.py", command],
             cwd=ROOT,
             env=os.environ | self.environment,
             check=True,
