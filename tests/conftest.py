@@ -1,7 +1,8 @@
 """Real PostgreSQL and Valkey for every test, and a tenant of its own for each.
 
-The controller starts one embedded PostgreSQL and migrates one database; every pytest worker clones it and starts a
-Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from another's.
+The controller starts one embedded PostgreSQL and migrates one database while the pytest workers collect; each of them
+then clones it, and has a Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from
+another's.
 """
 
 import functools
@@ -9,9 +10,8 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -19,12 +19,12 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import httpx._transports.default
 import httpx2._transports.default
-import psycopg
 import pytest
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 
 from gateway.embedded.services import postgres, valkey
 from gateway.embedded.services.together import EmbeddedServices
+from tests import migrated
 from tests.brokers import BROKERS
 from tests.hanging import pytest_runtest_teardown as pytest_runtest_teardown
 from tests.waiting import PATIENCE_SECONDS
@@ -50,6 +50,8 @@ valkey.DATABASES = BROKERS.stop
 ROOT = Path(__file__).resolve().parent.parent
 _services = pytest.StashKey[list[EmbeddedServices]]()
 _addresses = pytest.StashKey[dict[str, str]]()
+_migration = pytest.StashKey[subprocess.Popen[bytes]]()
+_clone = pytest.StashKey[Callable[[], None]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_services] = []
     given = getattr(config, "workerinput", None)
     if given is None:
-        config.stash[_addresses] = _migrated(config)
+        config.stash[_addresses] = _database(config)
         if config.getoption("numprocesses", None):
             return
     base = given["addresses"] if given is not None else config.stash[_addresses]
@@ -84,8 +86,16 @@ def pytest_configure_node(node: object) -> None:
     node.workerinput["addresses"] = node.config.stash[_addresses]  # type: ignore[attr-defined]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Make this process's database, where tests will run."""
+    if _clone in session.config.stash and not session.config.option.collectonly:
+        session.config.stash[_clone]()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what this process started."""
+    if _migration in config.stash:
+        config.stash[_migration].kill()
     for services in reversed(config.stash.get(_services, [])):
         services.__exit__(None, None, None)
 
@@ -97,29 +107,20 @@ def _started(config: pytest.Config, **wanted: bool) -> EmbeddedServices:
     return services
 
 
-def _migrated(config: pytest.Config) -> dict[str, str]:
+def _database(config: pytest.Config) -> dict[str, str]:
     if given := os.environ.get("TEST_ADDRESSES"):
         # `python -m tests.mutations` has a database of its own.
         return dict(json.loads(given))
     services = _started(config, valkey=False)
     addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(services.directory.path / "toolgate")}
-    for command in ("setup_database", "migrate"):
-        subprocess.run(
-            [sys.executable, "manage.py", command, *(["-v0", "--skip-checks"] if command == "migrate" else [])],
-            cwd=ROOT,
-            env=os.environ | addresses | {"REDIS_URL": "redis://127.0.0.1:1/0"},
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+    config.stash[_migration] = migrated.begin(addresses)
     return addresses
 
 
 def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
-    """Clone the database for this process, start its Valkey, and set Django up on both."""
+    """Start this process's Valkey, and set Django up on it and on the database that this process will have."""
     database = f"test_{name}"
-    with psycopg.connect(base["DATABASE_OWNER_URL"].rpartition("/")[0] + "/postgres", autocommit=True) as connection:
-        template = urlsplit(base["DATABASE_URL"]).path.strip("/")
-        connection.execute(f'CREATE DATABASE "{database}" TEMPLATE "{template}"'.encode())
+    config.stash[_clone] = functools.partial(migrated.clone, base, database)
     addresses = {
         name: urlunsplit(urlsplit(value)._replace(path=f"/{database}")) if name.startswith("DATABASE") else value
         for name, value in base.items()
@@ -132,7 +133,7 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
     os.environ.update(
         addresses,
         TOOLGATE_DATA_DIR=str(data_dir),
-        TEMPLATE_DATABASE=template,
+        TEMPLATE_DATABASE=migrated.template(base),
         REDIS_URL=valkey.redis_url,
         TOOLGATE_ENV="development",
         RUN_LEASE_SECONDS="3",
