@@ -34,3 +34,13 @@ def logged_in(stack: Stack, person: Person) -> Iterator[httpx.Client]:
         answer = log_in(browser, person.username, PASSWORD)
         assert answer.status_code == 302, answer.text
         yield browser
+
+
+@contextmanager
+def with_session(stack: Stack, person: Person) -> Iterator[httpx.Client]:
+    """A browser of somebody who has logged in before, where the log-in and its slow hash are not what is tested."""
+    from tests.browser.sessions import session_of
+
+    cookies = {"sessionid": session_of(person)}
+    with httpx.Client(base_url=stack.url, timeout=PATIENCE_SECONDS, cookies=cookies) as browser:
+        yield browser

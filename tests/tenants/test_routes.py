@@ -12,10 +12,10 @@ from django.urls import URLPattern, URLResolver
 from gateway.config.urls import urlpatterns
 from tests.database import rows
 from tests.hostile.upstream import ORIGIN
-from tests.people import PASSWORD, Cast, Person, make_tenant
+from tests.people import Cast, Person, make_tenant
 from tests.rights.action import areas
 from tests.stack import Stack
-from tests.tenants.browser import logged_in
+from tests.tenants.browser import with_session
 
 WORK = 'call: save_note {"title": "a", "content": "b"}'
 ACTIONS = [action for of_area in areas().values() for action in of_area]
@@ -63,12 +63,19 @@ def _everything(cast: Cast) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def others(stack: Stack) -> tuple[Cast, dict[str, str]]:
+    """A tenant whose alice has chatted, and the ids of that: nobody here changes them."""
+    cast = make_tenant()
+    return cast, _ids(stack, cast.alice)
+
+
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("route", API)
 def test_an_api_route_does_not_know_another_tenants_ids(
-    stack: Stack, tenant: Cast, other_tenant: Cast, route: str, method: str
+    stack: Stack, tenant: Cast, others: tuple[Cast, dict[str, str]], route: str, method: str
 ) -> None:
-    ids = _ids(stack, other_tenant.alice)
+    other_tenant, ids = others
     before = _everything(other_tenant)
     with httpx.Client(base_url=stack.url, headers=tenant.olga.headers) as client:
         for kind, value in ids.items():
@@ -141,14 +148,15 @@ def test_filters_do_not_reach_across(stack: Stack, tenant: Cast, other_tenant: C
 
 
 @pytest.mark.parametrize("route", PAGES)
-def test_a_page_does_not_know_another_tenants_ids(stack: Stack, other_tenant: Cast, route: str) -> None:
-    tenant = make_tenant(PASSWORD)
-    ids = _ids(stack, other_tenant.alice)
+def test_a_page_does_not_know_another_tenants_ids(
+    stack: Stack, tenant: Cast, others: tuple[Cast, dict[str, str]], route: str
+) -> None:
+    _, ids = others
     # What is an owner's is refused to others before anything is looked for.
-    with logged_in(stack, tenant.olga) as browser:
+    with with_session(stack, tenant.olga) as browser:
         for value in ids.values():
             assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code in (404, 405)
-    with logged_in(stack, tenant.alice) as browser:
+    with with_session(stack, tenant.alice) as browser:
         for value in ids.values():
             assert browser.get("/" + re.sub(r"<uuid:\w+>", value, route)).status_code in (403, 404, 405)
         for query in ("c", "after", "before"):
