@@ -5,6 +5,7 @@ A column that a later version adds to the table changes nothing for a process of
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from psycopg.rows import args_row
@@ -36,7 +37,12 @@ def placeholders(kind: "type[DataclassInstance]") -> str:
 
 def values(row: "DataclassInstance") -> dict[str, Any]:
     """A row's fields by name, for a statement that writes them; what they hold is not copied."""
-    return {each.name: getattr(row, each.name) for each in fields(row)}
+    return {name: getattr(row, name) for name in _names(type(row))}
+
+
+@cache
+def _names(kind: "type[DataclassInstance]") -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
 
 
 async def one(connection: Connection, make: Callable[..., Made], query: str, values: Values) -> Made | None:

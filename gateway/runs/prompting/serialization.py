@@ -1,6 +1,6 @@
 """A client's request as JSON text and back, as `run_requests` keeps it: what is decoded equals what was encoded."""
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 import orjson
@@ -14,6 +14,7 @@ _KINDS = (
     *(words.ToolChoice, words.ResponseFormat, words.Options),
 )
 _BY_NAME: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
+_FIELDS: dict[type, tuple[str, ...]] = {kind: tuple(each.name for each in fields(kind)) for kind in _KINDS}
 # What marks an object as one of ours; JSON of the client's own is wrapped, and so never taken for one.
 _KIND = "$"
 _JSON = "json"
@@ -32,9 +33,10 @@ def loads(text: str) -> ClientRequest:
 
 
 def _encoded(value: Any) -> Any:
-    if is_dataclass(value):
-        named = {each.name: _encoded(getattr(value, each.name)) for each in fields(value)}
-        return {_KIND: type(value).__name__, **named}
+    kind = type(value)
+    if kind in _FIELDS:
+        named = {name: _encoded(getattr(value, name)) for name in _FIELDS[kind]}
+        return {_KIND: kind.__name__, **named}
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
     if isinstance(value, dict):
