@@ -120,11 +120,11 @@ async def restored(
     """The transcript with hidden rounds put back, newest first as far as there is room, and the conversation that it
     goes on, if it is known. `named` are the rows of runs whose answers the client named itself, by their place. Without
     answers among the messages nothing is read, and no connection is needed."""
-    digests = _digests(messages)
     answers = [at for at, message in enumerate(messages) if isinstance(message, AssistantMessage)][-MOST_ANSWERS:]
     if not answers:
         return list(messages), None
     assert connection is not None
+    digests = _digests(messages)
     asked = [user_id, [digests[at] for at in answers], KEPT_DAYS]
     by_digest = {known.digest: known for known in await rows.every(connection, _Known, _FIND, asked)}
     found: dict[int, _Known | Run] = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}

@@ -45,6 +45,8 @@ def not_killed(
 ) -> tuple[ResolvedModel, ...]:
     """The candidates that no kill switch stops. Raises Killed when none is left."""
     known = tuple(switches)
+    if not known:
+        return tuple(candidates)
     stopped = [killed(known, Subject(user_id, agent, each.name)) for each in candidates]
     found = tuple(each for each, switch in zip(candidates, stopped, strict=True) if switch is None)
     if not found and stopped[0] is not None:
