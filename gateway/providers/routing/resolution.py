@@ -26,6 +26,8 @@ OPERATOR = "the operator of this Toolgate"
 # Tenants whose providers and models a process remembers, the last used ones.
 MOST = 1024
 MOST_FALLBACKS = 8
+# Models of a tenant whose way is remembered: requests name them.
+MOST_ROUTES = 64
 # Fields that have a provider choose by itself, beside those that speak of models and fallbacks.
 _CHOOSERS = frozenset({"route", "router", "preset", "extra_body"})
 
@@ -71,6 +73,9 @@ class Routing:
     offered: frozenset[str] | None = None
     version: uuid.UUID | None = None
     configured: bool = False
+    _routes: "dict[tuple[str, str], tuple[Providers, tuple[ResolvedModel, ...]]]" = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def resolve(self, model: str, environment: Providers) -> ResolvedModel:
         """Who answers as "provider/model", or as the operator's default model for "".
@@ -101,13 +106,21 @@ class Routing:
     def route(self, model: str, environment: Providers, first: str = "") -> tuple[ResolvedModel, ...]:
         """The model and its fallbacks, in the order in which they are asked; `first` is asked before the others if it
         is one of them. Fallbacks that cannot be used are left out. Raises as `resolve` does."""
+        key = model or environment.default_model, first
+        known = self._routes.get(key)
+        if known is not None and known[0] is environment:
+            return known[1]
         found = [self.resolve(model, environment)]
         for fallback in self.fallbacks(found[0].name):
             try:
                 found.append(self.resolve(fallback, environment))
             except (UnknownModel, ModelNotAllowed):
                 continue
-        return tuple(sorted(found, key=lambda each: each.name != first) if first else found)
+        ordered = tuple(sorted(found, key=lambda each: each.name != first) if first else found)
+        if len(self._routes) >= MOST_ROUTES:
+            self._routes.clear()
+        self._routes[key] = environment, ordered
+        return ordered
 
     def fallbacks(self, name: str) -> tuple[str, ...]:
         """What is asked where a model fails, in order."""
@@ -161,11 +174,10 @@ _remembered: OrderedDict[tuple[uuid.UUID, uuid.UUID], Routing] = OrderedDict()
 
 def remembered(tenant_id: uuid.UUID, version: uuid.UUID, said: dict[str, Any] | None) -> Routing:
     """The routing out of what `model_routing` answered under a version of the tenant's rights."""
-    if said is None:
-        return Routing(version=version)
     found = _remembered.get((tenant_id, version))
     if found is None:
-        found = _remembered[tenant_id, version] = parsed(said, version)
+        found = Routing(version=version) if said is None else parsed(said, version)
+        _remembered[tenant_id, version] = found
         if len(_remembered) > MOST:
             _remembered.popitem(last=False)
     _remembered.move_to_end((tenant_id, version))
