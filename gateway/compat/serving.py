@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -140,24 +140,33 @@ def names_model(request: ClientRequest) -> bool:
 
 async def _until_rest(exchange: Exchange, view: RunView) -> None:
     """Wait for the run, watching whether the client is still there."""
-    rest = asyncio.create_task(lifecycle.until_rest(exchange.tenant_scope, view))
-    await _beside_the_client(exchange, view, rest)
+    gone = asyncio.create_task(exchange.request.hung_up())
+    try:
+        if not await lifecycle.until_rest(exchange.tenant_scope, view, gone=gone):
+            await _leave(exchange, view)
+    finally:
+        gone.cancel()
 
 
 async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.Task[None]") -> None:
-    """Finish the work unless the client hangs up first; what becomes of the run then is its agent's affair."""
+    """Finish the work unless the client hangs up first."""
     gone = asyncio.create_task(exchange.request.hung_up())
     try:
         await asyncio.wait([work, gone], return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             await work
             return
-        if view.run.profile.get("on_disconnect") == "cancel":
-            await lifecycle.cancel(exchange.tenant_scope, view.id)
-        raise ClientGone
+        await _leave(exchange, view)
     finally:
         gone.cancel()
         work.cancel()
+
+
+async def _leave(exchange: Exchange, view: RunView) -> NoReturn:
+    """The client has hung up; what becomes of the run is its agent's affair."""
+    if view.run.profile.get("on_disconnect") == "cancel":
+        await lifecycle.cancel(exchange.tenant_scope, view.id)
+    raise ClientGone
 
 
 async def _failed(exchange: Exchange, view: RunView) -> None:

@@ -244,17 +244,46 @@ async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
 async def watching(scope: TenantScope, view: RunView) -> AsyncIterator[asyncio.Event]:
     """An event that is set whenever the view has changed, whoever drives the run."""
     with view.watched() as changed:
-        follower = asyncio.create_task(_follow(scope, view))
+        following = _Following(scope, view)
         try:
             yield changed
         finally:
-            follower.cancel()
+            following.end()
 
 
-async def _follow(scope: TenantScope, view: RunView) -> None:
-    """Keep a view true while another process drives its run."""
+class _Following:
+    """A view that is kept true whenever another process drives its run; while this one does, that is not needed."""
+
+    def __init__(self, scope: TenantScope, view: RunView):
+        self._scope, self._view = scope, view
+        self._follower: asyncio.Task[None] | None = None
+        held = _drives.get(view.id)
+        self._driver = held[1] if held is not None and held[0] is view else None
+        if self._driver is not None and not self._driver.done():
+            self._driver.add_done_callback(self._driven)
+        else:
+            self._follower = asyncio.create_task(_follow(scope, view))
+
+    def _driven(self, _: "asyncio.Task[None]") -> None:
+        """The drive has ended; its run may go on elsewhere."""
+        if not self._view.final:
+            self._follower = asyncio.create_task(_follow(self._scope, self._view, anew=True))
+
+    def end(self) -> None:
+        """Nobody watches the view any more."""
+        if self._driver is not None:
+            self._driver.remove_done_callback(self._driven)
+        if self._follower is not None:
+            self._follower.cancel()
+
+
+async def _follow(scope: TenantScope, view: RunView, *, anew: bool = False) -> None:
+    """Keep a view true while another process drives its run; `anew`: this one has driven it up to now, and hints may
+    have come that only the drive has seen."""
     relay = waits().relay
     with waits().for_run(view.id) as wake_up, ExitStack() as following:
+        if anew:
+            wake_up.set()
         passed_on = False
         while not view.final:
             held = _drives.get(view.id)
@@ -302,17 +331,27 @@ class Patience:
         return max(0.0, self._until - now)
 
 
-async def until_rest(scope: TenantScope, view: RunView, wait: float = 0) -> None:
-    """Return when the run is over, or has waited for humans for `wait` seconds."""
+async def until_rest(
+    scope: TenantScope, view: RunView, wait: float = 0, gone: "asyncio.Task[None] | None" = None
+) -> bool:
+    """Return when the run is over, or has waited for humans for `wait` seconds. False: before that, `gone` was done."""
     patience = Patience(wait)
     if view.final or patience.left(view) == 0:
-        return
+        return True
     async with watching(scope, view) as changed:
+        if gone is not None:
+            gone.add_done_callback(lambda _: changed.set())
         while not view.final and (left := patience.left(view)) != 0:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await changed.wait()
+            if gone is not None and gone.done():
+                return False
+            if left is None:
+                await changed.wait()
+            else:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await changed.wait()
             changed.clear()
+    return True
 
 
 async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
