@@ -42,6 +42,9 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = self._unparsed_bytes = 0
         self._body_bytes = self._ignored_bytes = 0
         self._clock: asyncio.TimerHandle | None = None
+        # Each header is held against them, and reading a setting costs more than that.
+        self._most_head_bytes: int = settings.TOOLGATE_MAX_HEADER_BYTES
+        self._most_headers: int = settings.TOOLGATE_MAX_HEADERS
         self._receiving_since = 0.0
         self._closing: _Lingering
 
@@ -73,7 +76,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._in_head and not self._begun:
             self._unparsed_bytes += len(data)
-            if self._unparsed_bytes > settings.TOOLGATE_MAX_HEADER_BYTES:
+            if self._unparsed_bytes > self._most_head_bytes:
                 self._refuse(431)
         if self._closing.is_closing() or (self._answers and not self.receives):
             self._stop_clock()
@@ -106,7 +109,7 @@ class Connection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header; trailers after a body are counted, but are no headers of the request."""
         self._count(len(name) + len(value) + 4)
-        if len(self.headers) >= settings.TOOLGATE_MAX_HEADERS:
+        if len(self.headers) >= self._most_headers:
             raise _HeadTooLarge
         if self._in_head:
             super().on_header(name, value)
@@ -154,8 +157,7 @@ class Connection(HttpToolsProtocol):
             raise _HeadTooLarge
 
     def _too_large(self) -> bool:
-        most = settings.TOOLGATE_MAX_HEADER_BYTES
-        return self._head_bytes > most or len(self.headers or ()) >= settings.TOOLGATE_MAX_HEADERS
+        return self._head_bytes > self._most_head_bytes or len(self.headers or ()) >= self._most_headers
 
     def _acknowledge(self) -> None:
         """Acknowledge the first segments of a request at once, where the system can.

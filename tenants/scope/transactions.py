@@ -124,7 +124,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
     """
     connections_of = await pool(login)
     for attempt in range(ATTEMPTS):
-        held = await _whole(connections_of)
+        held = await whole(connections_of)
         try:
             return await (await held.execute(query, values)).fetchall()
         except psycopg.OperationalError:
@@ -140,7 +140,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 async def borrowed() -> AsyncIterator[PooledConnection]:
     """A connection of this event loop's pool on the app's login, in autocommit mode and in no tenant."""
     connections_of = await pool()
-    held = await _whole(connections_of)
+    held = await whole(connections_of)
     try:
         yield held
     finally:
@@ -170,7 +170,7 @@ async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIte
             raise
 
 
-async def _whole(connections_of: LastUsedFirst) -> PooledConnection:
+async def whole(connections_of: LastUsedFirst) -> PooledConnection:
     """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()
