@@ -5,9 +5,12 @@ import uuid
 
 import pytest
 
-from gateway.runs import lifecycle
+from gateway.runs import lifecycle, repository
+from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.preparation import ChatRequest
+from gateway.runs.rows import RunEnd
 from gateway.runs.watching.wakeups import MOST_MISSED, Waits, waits
+from tenants.scope.transactions import transaction
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
 from tools.invocation.live import wakeups
@@ -43,6 +46,42 @@ async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast
     async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as wake_up:
             await wake_up.wait()
+
+
+async def test_who_watches_a_run_that_this_process_drives_goes_on_to_watch_it_when_the_drive_ends(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run ended elsewhere while it was driven here: no hint comes any more, and nobody polls."""
+    found, driving, let_go = Waits(), asyncio.Event(), asyncio.Event()
+    found._tasks = [asyncio.create_task(asyncio.sleep(0))]
+    found.relay.receive(None)
+
+    async def drive(execution: RunExecution) -> None:
+        driving.set()
+        await let_go.wait()
+        raise RunLost
+
+    async def unheard(run_id: uuid.UUID) -> None:
+        pass
+
+    monkeypatch.setattr(lifecycle, "waits", lambda: found)
+    monkeypatch.setattr(lifecycle.loop, "drive", drive)
+    monkeypatch.setattr(lifecycle.wakeups, "publish", unheard)
+    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello"))
+    resting = asyncio.create_task(lifecycle.until_rest(tenant.alice.scope, view))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await driving.wait()
+        await _let_run()
+        # While this process drives it, nobody follows it.
+        assert found._events == {}
+        async with transaction(tenant.alice.scope) as connection:
+            await repository.finish(connection, view.run, RunEnd("completed", "said elsewhere"))
+        assert not resting.done()
+        let_go.set()
+        assert await resting
+    assert view.run.status == "completed"
+    await _let_run()
+    assert found._events == {}
 
 
 async def test_who_begins_to_wait_a_moment_after_the_hint_is_woken_by_it_once() -> None:
