@@ -1,6 +1,7 @@
 """The audit log's tables. Only `audit.calls.recorder` and `audit.calls.begun` write them."""
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.db.models.functions import Now
@@ -54,6 +55,11 @@ class ErrorCode(models.TextChoices):
     KILLED = "killed"
 
 
+# Written with each call: a foreign key would lock the tenant's row each time. What these rows are tied to has one, or a
+# trigger keeps tenants and users that are named.
+KEPT: dict[str, Any] = {"db_constraint": False}
+
+
 class ToolCall(models.Model):
     """One call that was made of the gateway, by a model in a chat or without one, whatever came of it.
 
@@ -62,8 +68,8 @@ class ToolCall(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", **KEPT)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+", **KEPT)
     origin = models.TextField(choices=Origin.choices, default=Origin.CHAT, db_default=Origin.CHAT)
     conversation_id = models.UUIDField(null=True)
     message_id = models.UUIDField(null=True)
@@ -125,8 +131,8 @@ class TaintSource(models.Model):
         UNTRUSTED = "untrusted"
 
     pk = models.CompositePrimaryKey("tenant_id", "conversation_id", "label", "source")
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False, **KEPT)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False, **KEPT)
     # A migration of the package that has conversations makes the key with the tenant in it.
     conversation_id = models.UUIDField()
     label = models.TextField(choices=Label.choices)
@@ -162,7 +168,7 @@ class LedgerEntry(models.Model):
         CHANGED = "changed"
 
     seq = models.BigAutoField(primary_key=True)
-    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+", db_index=False, **KEPT)
     call_id = models.UUIDField(null=True)
     record_id = models.UUIDField(
         null=True, help_text="The decision, erasure, reading or change that it is about, in a table of its own."

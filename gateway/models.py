@@ -20,7 +20,8 @@ from tenants.models import Tenant, User
 from tenants.scope.jsonb import JSONField
 from tools.models import TIERS
 
-# The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
+# The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant. Tenant
+# and user of what is tied to a conversation are its own.
 TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
 
 
@@ -175,8 +176,8 @@ class Run(models.Model):
     FINAL = ("completed", "incomplete", "failed", "cancelled")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", **TIED)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="runs", **TIED)
     message_id = models.UUIDField(help_text="The assistant's message that this run writes.")
     agent = models.ForeignKey(Agent, on_delete=models.SET_NULL, null=True, related_name="+", **TIED)
@@ -262,8 +263,8 @@ class Message(models.Model):
         ASSISTANT = "assistant"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", **TIED)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages", **TIED)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="messages", **TIED)
     role = models.TextField(choices=Author.choices)
@@ -291,8 +292,8 @@ class Turn(models.Model):
     """One answer of the model within a run; its tool calls are rows of `tool_calls` with the same number."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", **TIED)
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="answered_turns", **TIED)
     number = models.IntegerField()
     attempt = models.IntegerField(help_text="Which asking of this turn was answered; grows with every asking anew.")
@@ -319,8 +320,8 @@ class RunRequest(models.Model):
     """What a client asked over a compatible API, whole: nobody else has its transcript; seen by that user only."""
 
     run = models.OneToOneField(Run, on_delete=models.CASCADE, primary_key=True, related_name="+", **TIED)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", **TIED)
     request = models.TextField(help_text="gateway.runs.prompting.serialization writes and reads it.")
 
     class Meta:
@@ -337,8 +338,8 @@ class Continuation(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", **TIED)
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", **TIED)
     digest = models.BinaryField()
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+", **TIED)
     created_at = models.DateTimeField(db_default=Now())

@@ -20,6 +20,8 @@ _LAYERS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importli
 PACKAGES: list[str] = list(reversed(_LAYERS))
 # What is read of packages below, since a question more would be asked on every turn, request or delivery.
 MAY_READ = {
+    # Whose a call without a run is, held against deletion.
+    "audit": {"tenants", "users"},
     # A member's policy, rules, and who may decide: one query with what the package knows of them itself; the
     # language of who keeps a note.
     "tools": {"memberships", "tenants", "users"},

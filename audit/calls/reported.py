@@ -21,6 +21,7 @@ from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope
 
 _INSERT = f"INSERT INTO tool_calls ({rows.columns(ToolCall)}) VALUES ({rows.placeholders(ToolCall)})"
+_HOLD = "SELECT hold_owner(%s, %s)"
 _JSON = ("input", "decision", "side_effects")
 
 
@@ -45,6 +46,8 @@ class Reported:
 async def record(connection: Connection, caller: TenantScope, reported: Sequence[Reported]) -> list[ToolCall]:
     """Write calls that the caller's client reports, in the caller's transaction; their rows. Raises NotCanonical."""
     written = [_row(caller, position, each) for position, each in enumerate(reported)]
+    if written:
+        await connection.execute(_HOLD, [*caller])
     for call in written:
         values = rows.values(call)
         values |= {name: Jsonb(values[name]) for name in _JSON}

@@ -113,9 +113,10 @@ class TurnUsage(models.Model):
     """
 
     id = models.BigAutoField(primary_key=True)
-    tenant = models.ForeignKey(Tenant, **_TENANT)
+    # Written with each turn: a foreign key would lock the tenant's row each time. A trigger keeps who is named.
+    tenant = models.ForeignKey(Tenant, **_TENANT, db_constraint=False)
     at = models.DateTimeField(db_default=Now())
-    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+", db_index=False)
+    user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+", db_index=False, db_constraint=False)
     agent_id = models.UUIDField(null=True)
     key_id = models.UUIDField(null=True)
     run_id = models.UUIDField(null=True)

@@ -32,6 +32,7 @@ def _function(name: str, old: str, new: str = "") -> str:
 
 ISOLATION = ("tests/tenants/test_catalogue.py", "tests/tenants/test_isolation.py")
 QUESTIONS = ("tests/questions/test_direct_calls.py",)
+OWNERS = ("tests/audit/test_owners.py",)
 RECORDER = ("tests/audit/test_recorder.py",)
 DECIDING = ("tests/approvals/test_deciding.py",)
 JOURNEYS = "tests/journeys/test_approvals.py"
@@ -89,6 +90,22 @@ MUTATIONS = (
         "if False:",
     ),
     Mutation("a canvas is everybody's in the tenant", ISOLATION, sql=_open_policy("canvas_versions")),
+    # --- owners of calls ----------------------------------------------------------------------------------------------
+    Mutation(
+        "a user whose calls are on record can be deleted",
+        OWNERS,
+        sql="DROP TRIGGER keep_owner_of_calls ON users",
+    ),
+    Mutation(
+        "a call without a run does not hold its user",
+        OWNERS,
+        sql=_function("hold_owner", "FOR KEY SHARE"),
+    ),
+    Mutation(
+        "a call is written for a user who went",
+        OWNERS,
+        sql=_function("hold_owner", "IF NOT FOUND THEN", "IF false THEN"),
+    ),
     # --- schedules ----------------------------------------------------------------------------------------------------
     Mutation(
         "a schedule runs for an account that is switched off",

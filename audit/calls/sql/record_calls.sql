@@ -1,10 +1,14 @@
 -- Write calls, in their first state, and their first ledger entries. Takes the rows of `tool_calls` (the columns that a
 -- new call has) and of `ledger_entries`, in order, each an array of objects by column. Returns nothing.
 -- Called by web and workers (app), through `audit.calls.recorder` or a function of a package above, within the caller's
--- transaction and tenant. Locks nothing but what it writes.
+-- transaction and tenant, which has written the calls' run before, if any. Without one, tenant and user are held against
+-- deletion (`hold_owner`). Locks nothing else but what it writes.
 CREATE OR REPLACE FUNCTION record_calls(calls jsonb, entries jsonb) RETURNS void
     LANGUAGE plpgsql AS $$
 BEGIN
+    IF calls -> 0 ->> 'run_id' IS NULL AND jsonb_array_length(calls) > 0 THEN
+        PERFORM hold_owner((calls -> 0 ->> 'tenant_id')::uuid, (calls -> 0 ->> 'user_id')::uuid);
+    END IF;
     INSERT INTO tool_calls (id, tenant_id, user_id, origin, conversation_id, message_id, run_id, turn, agent, model,
         position, tool_name, tier, input, input_raw, params_hash, decision, time_limit_ms, approval_id, status, error_code,
         error_message, error_field, display, row_key, created_at, queued_at, finished_at)
