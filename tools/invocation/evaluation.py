@@ -1,5 +1,6 @@
 """From what a model suggested to what will be recorded: every call passes the gates, in order, until one refuses."""
 
+import asyncio
 import inspect
 import logging
 import uuid
@@ -12,7 +13,7 @@ from audit.calls.recorder import Failure, NewCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tools.errors import ToolValidationError
-from tools.gates import order
+from tools.gates import order, rate_counter
 from tools.gates.checks import taint
 from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion, Rights
 from tools.gates.policy import Policy
@@ -51,29 +52,52 @@ async def evaluate(
     the approval that they will wait for.
 
     `earlier_failures` counts the run's validation errors by tool, None for calls without a run; `most_seconds` caps a
-    call's time. `gates` are iterated over once for each call. `new_id` names each call, and after it the approval of a
-    held one.
+    call's time. `gates` are iterated over once for each call. `new_id` names the calls in order once all are evaluated,
+    and after each held one its approval.
     """
     failures = None if earlier_failures is None else Counter(earlier_failures)
     context = GateContext(rights.policy, caller, rights.rules)
-    evaluated = []
-    for position, suggestion in enumerate(suggestions):
-        call = await _evaluate(position, suggestion, context, failures, most_seconds, gates, new_id)
-        if failures is not None and call.refusal is not None and call.refusal.code == "validation_error":
-            failures[call.tool_name] += 1
-        evaluated.append(call)
-    return evaluated
+    if len(suggestions) == 1:
+        judged = [await _evaluate(suggestions[0], context, failures, gates)]
+    else:
+        # They are begun in order, and each goes on until its limit is asked about: all of them are, at once.
+        with rate_counter.together():
+            judged = await asyncio.gather(*(_evaluate(each, context, failures, gates) for each in suggestions))
+    return [each.as_call(position, most_seconds, new_id) for position, each in enumerate(judged)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluated:
+    """A suggestion after the gates."""
+
+    candidate: Candidate
+    raw: str | None
+    tier: str | None
+    answers: list[GateResult]
+    refusal: Failure | None
+
+    def as_call(self, position: int, most_seconds: float, new_id: Callable[[], uuid.UUID]) -> NewCall:
+        tool, refusal = self.candidate.tool, self.refusal
+        seconds = min(most_seconds, tool.timeout) if tool else most_seconds
+        return NewCall(
+            id=new_id(),
+            position=position,
+            tool_name=_name(self.candidate),
+            tier=self.tier,
+            input=self.candidate.arguments,
+            input_raw=self.raw,
+            params_hash=None if self.raw is not None else sha256_hex(self.candidate.arguments),
+            decision=[answer.as_json() for answer in self.answers],
+            time_limit_ms=int(seconds * 1000),
+            approval_id=new_id() if refusal is None and any(answer.holds for answer in self.answers) else None,
+            refusal=refusal,
+        )
 
 
 async def _evaluate(
-    position: int,
-    suggestion: Suggestion,
-    context: GateContext,
-    failures: Mapping[str, int] | None,
-    most_seconds: float,
-    gates: Iterable[Gate],
-    new_id: Callable[[], uuid.UUID],
-) -> NewCall:
+    suggestion: Suggestion, context: GateContext, failures: Counter[str] | None, gates: Iterable[Gate]
+) -> _Evaluated:
+    """The suggestion after the gates, with a validation error counted before anything else is evaluated."""
     suggestion = _of_tool(context.policy, suggestion)
     tool = lookup.known(context.policy, suggestion.name)
     value: Any = None
@@ -88,23 +112,15 @@ async def _evaluate(
     left = None if failures is None else VALIDATION_RETRIES - failures.get(suggestion.name, 0)
     candidate = Candidate(suggestion.name, tool, value, problem, left)
     answers, refusal = await _pass(candidate, context, gates)
-    name = _storable(suggestion.name)[:200]
     if refusal is not None:
-        log.info("tool call refused", extra={"tool": name, "code": refusal.code, "why": answers[-1].log})
-    seconds = min(most_seconds, tool.timeout) if tool else most_seconds
-    return NewCall(
-        id=new_id(),
-        position=position,
-        tool_name=name,
-        tier=_tier(candidate, context, refusal),
-        input=value,
-        input_raw=raw,
-        params_hash=None if raw is not None else sha256_hex(value),
-        decision=[answer.as_json() for answer in answers],
-        time_limit_ms=int(seconds * 1000),
-        approval_id=new_id() if refusal is None and any(answer.holds for answer in answers) else None,
-        refusal=refusal,
-    )
+        log.info("tool call refused", extra={"tool": _name(candidate), "code": refusal.code, "why": answers[-1].log})
+        if failures is not None and refusal.code == "validation_error":
+            failures[_name(candidate)] += 1
+    return _Evaluated(candidate, raw, _tier(candidate, context, refusal), answers, refusal)
+
+
+def _name(candidate: Candidate) -> str:
+    return _storable(candidate.name)[:200]
 
 
 def _tier(candidate: Candidate, context: GateContext, refusal: Failure | None) -> str | None:

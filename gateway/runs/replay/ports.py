@@ -143,10 +143,12 @@ class _RecordedGates:
     def __init__(self, state: ReplayState, calls: list[RunCall]):
         self._state = state
         self._left = iter(calls)
+        self._state.ids = deque()
 
     def __iter__(self) -> Iterator[Gate]:
         call = next(self._left)
-        self._state.ids = deque(each for each in (call.id, call.approval_id) if each)
+        # They are asked for once all calls of the turn have been answered, in order.
+        self._state.ids.extend(each for each in (call.id, call.approval_id) if each)
         for answer in call.decision:
             yield _RecordedGate(GateResult(**answer))
 
