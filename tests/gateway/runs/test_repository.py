@@ -172,3 +172,9 @@ def test_a_run_is_found_by_its_id_however_young_its_table_is(condition: str) -> 
         found = connection.execute(f"EXPLAIN (GENERIC_PLAN) SELECT FROM young WHERE {condition}".encode()).fetchall()
     plan = [line.strip() for (line,) in found]
     assert [line for line in plan if line.startswith("Index Cond:") and "id = $2" in line], plan
+
+
+def test_the_pages_of_runs_have_room_for_the_version_that_a_turn_makes() -> None:
+    [found] = rows("SELECT reloptions AS they FROM pg_class WHERE oid = 'runs'::regclass")
+    # Without it each turn that is committed changes every index of the run.
+    assert found["they"] == ["fillfactor=75"]
