@@ -1,4 +1,4 @@
-"""The RFC 6962 Merkle tree over the log's leaves: hashes, roots, and the two kinds of proofs, checked."""
+"""The RFC 6962 Merkle tree over the log's leaves: hashes and roots."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -59,61 +59,3 @@ def root(hashes: Iterable[bytes]) -> bytes:
     for each in hashes:
         frontier.append(each)
     return frontier.root()
-
-
-def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Whether the proof shows that the leaf with this hash is at `index` of the tree with `size` leaves and `root`.
-
-    RFC 9162, 2.1.3.2.
-    """
-    if not 0 <= index < size or not _are_hashes(leaf, root, *proof):
-        return False
-    first, last, node = index, size - 1, leaf
-    for sibling in proof:
-        if last == 0:
-            return False
-        if first & 1 or first == last:
-            node = node_hash(sibling, node)
-            while first & 1 == 0 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            node = node_hash(node, sibling)
-        first, last = first >> 1, last >> 1
-    return last == 0 and node == root
-
-
-def verify_consistency(size1: int, root1: bytes, size2: int, root2: bytes, proof: Sequence[bytes]) -> bool:
-    """Whether the proof shows that the tree with `size1` leaves and `root1` is how the other one began.
-
-    RFC 9162, 2.1.4.2. Every tree began empty, which needs no proof.
-    """
-    if not 0 <= size1 <= size2 or not _are_hashes(root1, root2, *proof):
-        return False
-    if size1 == 0:
-        return root1 == EMPTY_ROOT and not proof and (size2 > 0 or root2 == EMPTY_ROOT)
-    if size1 == size2:
-        return root1 == root2 and not proof
-    path = list(proof)
-    if size1 & (size1 - 1) == 0:
-        path.insert(0, root1)
-    if not path:
-        return False
-    first, last = size1 - 1, size2 - 1
-    while first & 1:
-        first, last = first >> 1, last >> 1
-    old = new = path[0]
-    for sibling in path[1:]:
-        if last == 0:
-            return False
-        if first & 1 or first == last:
-            old, new = node_hash(sibling, old), node_hash(sibling, new)
-            while first & 1 == 0 and first:
-                first, last = first >> 1, last >> 1
-        else:
-            new = node_hash(new, sibling)
-        first, last = first >> 1, last >> 1
-    return last == 0 and old == root1 and new == root2
-
-
-def _are_hashes(*values: bytes) -> bool:
-    return all(len(value) == HASH_SIZE for value in values)

@@ -62,26 +62,6 @@ def split(hashes: bytes) -> list[bytes]:
     return [hashes[start : start + HASH_SIZE] for start in range(0, len(hashes), HASH_SIZE)]
 
 
-def needed_for_inclusion(index: int, size: int) -> set[Place]:
-    """The tiles, (level, index), that `inclusion_proof` reads."""
-    return needed(siblings(index, size))
-
-
-def inclusion_proof(index: int, size: int, tiles: Tiles) -> list[bytes]:
-    """The proof that the leaf at `index` is in the tree of `size` leaves; raises BadTiles."""
-    return [hash_of(leaves, tiles) for leaves in siblings(index, size)]
-
-
-def needed_for_consistency(old: int, new: int) -> set[Place]:
-    """The tiles, (level, index), that `consistency_proof` reads."""
-    return needed(_consistency(old, new))
-
-
-def consistency_proof(old: int, new: int, tiles: Tiles) -> list[bytes]:
-    """The proof that the tree of `new` leaves began with the one of `old`; raises BadTiles."""
-    return [hash_of(leaves, tiles) for leaves in _consistency(old, new)]
-
-
 def frontier(size: int, tiles: Tiles) -> Frontier:
     """The tree of `size` leaves to add to, from `edge(size)`; raises BadTiles."""
     return Frontier(size, _subtrees((0, size), tiles) if size else [])
@@ -111,26 +91,6 @@ def siblings(index: int, size: int) -> list[Range]:
             found.append((begin, middle))
             begin = middle
     return found[::-1]
-
-
-def _consistency(old: int, new: int) -> list[Range]:
-    """The nodes that both trees are made from (RFC 9162, 2.1.4.1)."""
-    if not 0 <= old <= new:
-        raise ValueError(f"a tree of {new} leaves did not begin with one of {old}")
-    if old in (0, new):
-        return []
-    nodes = []
-    begin, end, whole = 0, new, True
-    while old != end:
-        middle = begin + _left(end - begin)
-        if old <= middle:
-            nodes.append((middle, end))
-            end = middle
-        else:
-            nodes.append((begin, middle))
-            begin, whole = middle, False
-    # The verifier knows the old root, which is this node when the old tree is one complete subtree.
-    return ([] if whole else [(begin, end)]) + nodes[::-1]
 
 
 def _left(size: int) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from audit.log import merkle, tiles
+from tests.audit import proofs
 
 # The leaves, roots and proofs that Certificate Transparency's implementations are tested with.
 LEAVES = [bytes.fromhex(text) for text in (
@@ -87,17 +88,17 @@ def test_the_published_roots_come_out(size: int) -> None:
 @pytest.mark.parametrize(("index", "size"), INCLUSIONS)
 def test_the_published_inclusion_proofs_are_made_and_accepted(index: int, size: int) -> None:
     proof = [bytes.fromhex(text) for text in INCLUSIONS[index, size]]
-    assert tiles.inclusion_proof(index, size, {(0, 0): b"".join(HASHES)}) == proof
-    assert merkle.verify_inclusion(HASHES[index], index, size, proof, ROOTS[size])
+    assert proofs.inclusion_proof(index, size, {(0, 0): b"".join(HASHES)}) == proof
+    assert proofs.verify_inclusion(HASHES[index], index, size, proof, ROOTS[size])
     for other in (index - 1, index + 1, index ^ 2):
-        assert not merkle.verify_inclusion(HASHES[index], other, size, proof, ROOTS[size])
+        assert not proofs.verify_inclusion(HASHES[index], other, size, proof, ROOTS[size])
 
 
 @pytest.mark.parametrize(("old", "new"), CONSISTENCIES)
 def test_the_published_consistency_proofs_are_made_and_accepted(old: int, new: int) -> None:
     proof = [bytes.fromhex(text) for text in CONSISTENCIES[old, new]]
-    assert tiles.consistency_proof(old, new, {(0, 0): b"".join(HASHES)}) == proof
-    assert merkle.verify_consistency(old, ROOTS[old], new, ROOTS[new], proof)
+    assert proofs.consistency_proof(old, new, {(0, 0): b"".join(HASHES)}) == proof
+    assert proofs.verify_consistency(old, ROOTS[old], new, ROOTS[new], proof)
 
 
 def test_a_tree_that_grows_has_the_roots_of_the_definition() -> None:
@@ -113,15 +114,15 @@ def test_every_inclusion_proof_of_every_small_tree_fits_and_no_changed_one_does(
     for size in range(1, SMALL):
         root = merkle.root(MANY[:size])
         for index in range(size):
-            proof = tiles.inclusion_proof(index, size, stored)
-            assert merkle.verify_inclusion(MANY[index], index, size, proof, root)
-            assert not merkle.verify_inclusion(MANY[index - 1], index, size, proof, root) or size == 1
+            proof = proofs.inclusion_proof(index, size, stored)
+            assert proofs.verify_inclusion(MANY[index], index, size, proof, root)
+            assert not proofs.verify_inclusion(MANY[index - 1], index, size, proof, root) or size == 1
             # What is changed is tried on a part: each try costs as much as the proof.
             if (index * 31 + size) % 23 == 0:
                 for changed in _changed(proof):
-                    assert not merkle.verify_inclusion(MANY[index], index, size, changed, root)
-                assert not merkle.verify_inclusion(MANY[index], size, size, proof, root)
-                assert not merkle.verify_inclusion(MANY[index], index, size, proof, MANY[0]) or size == 1
+                    assert not proofs.verify_inclusion(MANY[index], index, size, changed, root)
+                assert not proofs.verify_inclusion(MANY[index], size, size, proof, root)
+                assert not proofs.verify_inclusion(MANY[index], index, size, proof, MANY[0]) or size == 1
 
 
 def test_every_consistency_proof_of_every_small_tree_fits_and_no_changed_one_does() -> None:
@@ -129,21 +130,21 @@ def test_every_consistency_proof_of_every_small_tree_fits_and_no_changed_one_doe
     roots = [merkle.root(MANY[:size]) for size in range(SMALL)]
     for new in range(SMALL):
         for old in range(new + 1):
-            proof = tiles.consistency_proof(old, new, stored)
-            assert merkle.verify_consistency(old, roots[old], new, roots[new], proof)
+            proof = proofs.consistency_proof(old, new, stored)
+            assert proofs.verify_consistency(old, roots[old], new, roots[new], proof)
             if 0 < old < new and (old * 31 + new) % 23 == 0:
                 for changed in _changed(proof):
-                    assert not merkle.verify_consistency(old, roots[old], new, roots[new], changed)
-                assert not merkle.verify_consistency(old, roots[new], new, roots[old], proof)
-                assert not merkle.verify_consistency(old + 1, roots[old], new, roots[new], proof)
+                    assert not proofs.verify_consistency(old, roots[old], new, roots[new], changed)
+                assert not proofs.verify_consistency(old, roots[new], new, roots[old], proof)
+                assert not proofs.verify_consistency(old + 1, roots[old], new, roots[new], proof)
 
 
 def test_no_proof_is_accepted_for_what_is_no_tree() -> None:
     one = HASHES[0]
     for index, size in ((0, 0), (1, 1), (-1, 1), (2, 1)):
-        assert not merkle.verify_inclusion(one, index, size, [], one)
-    assert not merkle.verify_inclusion(b"", 0, 1, [], b"")
+        assert not proofs.verify_inclusion(one, index, size, [], one)
+    assert not proofs.verify_inclusion(b"", 0, 1, [], b"")
     for old, new in ((2, 1), (-1, 1), (1, 2)):
-        assert not merkle.verify_consistency(old, one, new, one, [])
-    assert not merkle.verify_consistency(0, one, 1, one, [])
-    assert not merkle.verify_consistency(1, one, 1, HASHES[1], [])
+        assert not proofs.verify_consistency(old, one, new, one, [])
+    assert not proofs.verify_consistency(0, one, 1, one, [])
+    assert not proofs.verify_consistency(1, one, 1, HASHES[1], [])

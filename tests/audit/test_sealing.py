@@ -12,9 +12,9 @@ import pytest
 from django.conf import settings
 
 from audit.calls import recorder
-from audit.log import merkle, sealing, tiles
+from audit.log import sealing
 from tenants.scope.transactions import transaction
-from tests.audit import logs
+from tests.audit import logs, proofs
 from tests.audit.calls import REFUSED, new_call, place
 from tests.database import rows
 from tests.people import Cast, Person, make_tenant
@@ -149,8 +149,8 @@ async def test_a_storm_of_writers_is_sealed_exactly_once(people: Cast, others: C
     heads = logs.heads()
     for place_of, old in enumerate(heads):
         for new in heads[place_of:]:
-            proof = tiles.consistency_proof(old.size, new.size, stored)
-            assert merkle.verify_consistency(old.size, old.root, new.size, new.root, proof)
+            proof = proofs.consistency_proof(old.size, new.size, stored)
+            assert proofs.verify_consistency(old.size, old.root, new.size, new.root, proof)
 
 
 async def test_who_comes_while_another_seals_leaves_it_to_them(people: Cast) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from audit.log import merkle, tiles
 from audit.log.tiles import WIDTH, BadTiles, Place
+from tests.audit import proofs
 
 EDGES = [1, 2, 255, 256, 257, 511, 512, 513, 65_535, 65_536, 65_537]
 MOST = 65_800
@@ -28,13 +29,13 @@ def test_the_root_at_an_edge_is_made_from_the_last_tiles_alone(whole: dict[Place
 def test_a_proof_at_an_edge_needs_a_tile_or_two_a_level_and_no_others(whole: dict[Place, bytes], size: int) -> None:
     root = merkle.root(HASHES[:size])
     for index in {0, size // 2, size - 1, *(edge for edge in EDGES if edge < size)}:
-        needed = tiles.needed_for_inclusion(index, size)
-        proof = tiles.inclusion_proof(index, size, {place: whole[place] for place in needed})
-        assert merkle.verify_inclusion(HASHES[index], index, size, proof, root)
+        needed = proofs.needed_for_inclusion(index, size)
+        proof = proofs.inclusion_proof(index, size, {place: whole[place] for place in needed})
+        assert proofs.verify_inclusion(HASHES[index], index, size, proof, root)
         assert len(needed) <= 5
         for place in needed:
             with pytest.raises(BadTiles):
-                tiles.inclusion_proof(index, size, {other: whole[other] for other in needed - {place}})
+                proofs.inclusion_proof(index, size, {other: whole[other] for other in needed - {place}})
 
 
 def test_trees_on_both_sides_of_every_edge_are_consistent(whole: dict[Place, bytes]) -> None:
@@ -42,9 +43,9 @@ def test_trees_on_both_sides_of_every_edge_are_consistent(whole: dict[Place, byt
     for old in EDGES:
         for new in EDGES:
             if old <= new:
-                needed = tiles.needed_for_consistency(old, new)
-                proof = tiles.consistency_proof(old, new, {place: whole[place] for place in needed})
-                assert merkle.verify_consistency(old, roots[old], new, roots[new], proof)
+                needed = proofs.needed_for_consistency(old, new)
+                proof = proofs.consistency_proof(old, new, {place: whole[place] for place in needed})
+                assert proofs.verify_consistency(old, roots[old], new, roots[new], proof)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +74,10 @@ def test_a_tree_does_not_grow_on_a_tile_of_another_length(held: bytes) -> None:
 def test_there_is_no_proof_of_what_is_not_in_the_tree() -> None:
     for index, size in ((0, 0), (1, 1), (-1, 1)):
         with pytest.raises(ValueError):
-            tiles.inclusion_proof(index, size, {})
+            proofs.inclusion_proof(index, size, {})
     for old, new in ((2, 1), (-1, 1)):
         with pytest.raises(ValueError):
-            tiles.consistency_proof(old, new, {})
+            proofs.consistency_proof(old, new, {})
 
 
 def test_any_changed_bit_of_a_tile_changes_the_root(whole: dict[Place, bytes]) -> None:

@@ -13,7 +13,7 @@ WRITE = "SELECT outcome, file, version FROM add_file_version(%s, %s, %s, %s, %s,
 REMOVE = "SELECT remove_file(%s, %s) AS outcome"
 DELETE = "SELECT delete_file_versions(%s, %s) AS outcome"
 # As in add_file_version.sql.
-MOST_FILES, MOST_VERSIONS = 20_000, 100
+MOST_FILES = 20_000
 
 
 @dataclass(frozen=True, slots=True)

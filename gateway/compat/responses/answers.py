@@ -34,7 +34,6 @@ _ECHOED: dict[str, Any] = {
     "top_p": 1.0,
     "user": None,
 }
-_FINAL = ("success", "error")
 
 
 def echo(asked: Fields) -> dict[str, Any]:

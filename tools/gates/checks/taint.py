@@ -16,7 +16,6 @@ from tools.interface import Tool, labels_of
 from tools.labels import PRIVATE, UNTRUSTED, Label, in_words
 
 OFF, OBSERVE, ASK, DENY = "off", "observe", "ask", "deny"
-MODES = (OFF, OBSERVE, ASK, DENY)
 # Of each kind, as they are shown and recorded: the newest.
 MOST_SOURCES = 5
 _READ = {PRIVATE: "private data", UNTRUSTED: "what strangers wrote"}
