@@ -13,12 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.approvals.request_serializers import Someone
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import InvalidRequest
 from tenants.login import reauthentication
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 from tenants.models import ApiKey
 from tenants.people import keys
 from tenants.people.keys import EndedKey, NarrowedKey, NotTheirKey, TooManyKeys, UnknownScope
@@ -93,24 +92,15 @@ class Rotation(serializers.Serializer[Any]):
     )
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Keys(WithinTenant, generics.GenericAPIView[ApiKey]):
+class _Keys(RowsView[ApiKey]):
     """Whoever is a member, whatever their key is narrowed to: what a key may do here is decided key by key."""
 
-    schema = ProblemSchema()
     serializer_class = KeySerializer
     queryset = ApiKey.objects.none()
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     scope = "tools:read"
 
-    def get_queryset(self) -> QuerySet[ApiKey]:
+    def rows(self) -> QuerySet[ApiKey]:
         """Those that the caller sees."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return keys.seen_by(self.principal)
 
     def named(self, id: Any) -> ApiKey:

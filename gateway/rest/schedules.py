@@ -6,7 +6,7 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer, extend_schema_view
-from rest_framework import generics, serializers
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,12 +15,12 @@ from gateway.rest.approvals.request_serializers import Someone
 from gateway.rest.chat.run_serializers import RUN_STATUSES
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.pagination import Pages
+from gateway.rest.framework.rows import RowsView
 from gateway.rest.framework.schema import ProblemSchema, refusals
 from gateway.runs.errors import InvalidRequest, NoSuchAgent
 from gateway.schedules import changes, firing
 from gateway.schedules.errors import InvalidSchedule, NoSuchSchedule, NotYourSchedule, TooManySchedules
 from gateway.schedules.models import Schedule, ScheduleSlot
-from tenants.login.views import WithinTenant
 from tenants.people import profile
 from tenants.scope import transactions
 
@@ -84,28 +84,19 @@ class SlotSerializer(serializers.ModelSerializer[ScheduleSlot]):
         fields = ["slot_at", "cause", "status", "code", "message", "run_id", "run_status"]
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
 class _NewestSlotFirst(Pages):
     ordering = ("-slot_at", "-id")  # type: ignore[assignment]
 
 
-class _Schedules(WithinTenant, generics.GenericAPIView[Any]):
+class _Schedules(RowsView[Any]):
     """One's own; owners and auditors see the tenant's."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class = ScheduleSerializer
     queryset = Schedule.objects.none()
-    pagination_class: type[Pages] = _NewestFirst
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> QuerySet[Schedule]:
+    def rows(self) -> QuerySet[Schedule]:
         """Those that the caller sees."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return changes.seen_by(self.principal)
 
     def shown(self, rows: Any, *, many: bool = False) -> Any:

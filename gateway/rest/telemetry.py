@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from audit.canonical import NotCanonical
 from audit.models import Status
 from gateway.http.drf import JSONParser
+from gateway.rest.framework import body
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import ContentTooLarge, IdempotencyMismatch, InvalidRequest
@@ -72,7 +73,7 @@ class ReportedCallsView(AsyncView):
     )
     async def post(self, request: Request) -> Response:
         """Record what the caller's client says that it has called itself, all of it or nothing."""
-        given = _read(await sync_to_async(_body)(request))
+        given = _read(await sync_to_async(body.within)(request, MAX_BODY_BYTES, "calls"))
         try:
             calls = await reporting.report(self.tenant_scope, _reports(given), _client(given))
         except NotCanonical as error:
@@ -82,16 +83,9 @@ class ReportedCallsView(AsyncView):
         )
 
 
-def _body(request: Request) -> bytes:
-    body: bytes = request._request.read(MAX_BODY_BYTES + 1)
-    if len(body) > MAX_BODY_BYTES:
-        raise ContentTooLarge(f"The body may have up to {MAX_BODY_BYTES:,} bytes.", "calls")
-    return body
-
-
-def _read(body: bytes) -> dict[str, Any]:
+def _read(raw: bytes) -> dict[str, Any]:
     try:
-        given = answers.DECODER.decode(body.decode())
+        given = answers.DECODER.decode(raw.decode())
     except (ValueError, RecursionError):
         raise InvalidRequest("The body is not JSON in UTF-8.") from None
     if not isinstance(given, dict):

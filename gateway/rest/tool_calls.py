@@ -12,6 +12,7 @@ from gateway.http.drf import JSONParser
 from gateway.http.rendering import JSONRenderer
 from gateway.rest import call_serializers
 from gateway.rest.chat import parsing
+from gateway.rest.framework import body
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import ContentTooLarge, IdempotencyMismatch, InvalidRequest
@@ -54,7 +55,7 @@ class ToolCallView(AsyncView):
     )
     async def post(self, request: Request, name: str) -> Response:
         """Call the tool by the caller's own rights, and answer once the call is final, or has been waited for."""
-        given = _read(await sync_to_async(_body)(request))
+        given = _read(await sync_to_async(body.within)(request, MAX_BODY_BYTES, "arguments"))
         call = await invoke(
             self.tenant_scope,
             name,
@@ -66,16 +67,9 @@ class ToolCallView(AsyncView):
         return Response({**call_body(call), "origin": call.origin}, 200 if call.final else 202)
 
 
-def _body(request: Request) -> bytes:
-    body: bytes = request._request.read(MAX_BODY_BYTES + 1)
-    if len(body) > MAX_BODY_BYTES:
-        raise ContentTooLarge(f"The body may have up to {MAX_BODY_BYTES:,} bytes.", "arguments")
-    return body
-
-
-def _read(body: bytes) -> dict[str, Any]:
+def _read(raw: bytes) -> dict[str, Any]:
     try:
-        given = arguments.parse(body.decode())
+        given = arguments.parse(raw.decode())
     except UnicodeDecodeError:
         raise InvalidRequest("The body is not UTF-8.") from None
     except ToolValidationError as error:

@@ -18,7 +18,7 @@ class WithinTenant(APIView):
     """A REST view whose ORM queries run in the caller's tenant scope, in one transaction."""
 
     scope = "history:read"
-    _walls: ExitStack
+    _entered: ExitStack
 
     @property
     def principal(self) -> Principal:
@@ -30,9 +30,9 @@ class WithinTenant(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate and authorise, then enter the tenant scope."""
         super().initial(request, *args, **kwargs)
-        self._walls.enter_context(transactions.scope(self.principal.tenant_id, self.principal.user_id))
+        self._entered.enter_context(transactions.scope(self.principal.tenant_id, self.principal.user_id))
         confirmed = reauthentication.is_confirmed(request, self.principal)
-        self._walls.enter_context(changes.acting(self.principal.user_id, "api", confirmed=confirmed))
+        self._entered.enter_context(changes.acting(self.principal.user_id, "api", confirmed=confirmed))
 
     def handle_exception(self, exc: Exception) -> Response:
         """What is answered to a request that failed; what it wrote before that is undone."""
@@ -43,5 +43,5 @@ class WithinTenant(APIView):
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Leave the tenant scope, whatever happened."""
-        with ExitStack() as self._walls:
+        with ExitStack() as self._entered:
             return super().dispatch(request, *args, **kwargs)  # type: ignore[return-value]

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
-from django.conf import settings
 from django.db.models import Model, QuerySet
 from rest_framework.response import Response
 
-from gateway.http import bodies
+from gateway.rest.framework import body
 from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema
-from gateway.runs.errors import ContentTooLarge, InvalidRequest
+from gateway.runs.errors import InvalidRequest
 from tenants.login.views import WithinTenant
 
 Row = TypeVar("Row", bound=Model)
@@ -25,10 +24,7 @@ class OwnersView(WithinTenant):
 
     def given(self, known: Collection[str] | None = None) -> dict[str, Any]:
         """The object in the body, empty without one; raises InvalidRequest for fields that are not among `known`."""
-        body = self.request._request.read(settings.TOOLGATE_MAX_BODY_BYTES + 1)
-        if len(body) > settings.TOOLGATE_MAX_BODY_BYTES:
-            raise ContentTooLarge(f"The body may have up to {settings.TOOLGATE_MAX_BODY_BYTES:,} bytes.")
-        given = bodies.json_object(body, InvalidRequest) if body.strip() else {}
+        given = body.json_object(self.request)
         for name in given:
             if known is not None and name not in known:
                 raise InvalidRequest(f"{name:.80} is not known here.", name[:80])

@@ -11,17 +11,13 @@ from rest_framework.response import Response
 
 from approvals.errors import InvalidRule, NoSuchRule
 from approvals.models import AccessCondition, AlertLevel
-from approvals.requests import parsing
 from approvals.rules import access_conditions, condition_dry_run
 from gateway.rest.approvals import rule_serializers as shapes
 from gateway.rest.approvals.request_serializers import Someone
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.runs.errors import InvalidRequest
+from gateway.rest.approvals.rules_view import RulesView
+from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 from tools.gates.checks.context import MOST_ALERT
-from tools.schemas.arguments import shown
 
 _CONDITION = 'A JSON Schema that {"args", "context"} must satisfy.'
 
@@ -77,39 +73,15 @@ class AlertSerializer(serializers.Serializer[Any]):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=access_conditions.MAX_REASON)
 
 
-class _Newest(Pages):
-    ordering = "-created_at"
-
-
-class _Conditions(WithinTenant, generics.GenericAPIView[AccessCondition]):
+class _Conditions(RulesView[AccessCondition]):
     """The tenant's conditions: approvers and auditors read them, owners make and change them."""
 
-    schema = ProblemSchema()
     serializer_class = ConditionSerializer
-    pagination_class = _Newest
-    lookup_field = "id"
     queryset = AccessCondition.objects.none()
 
-    @property
-    def scope(self) -> str:  # type: ignore[override]
-        """What the request asks for."""
-        return "approvals:read" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
-
-    def get_queryset(self) -> QuerySet[AccessCondition]:
+    def rows(self) -> QuerySet[AccessCondition]:
         """Row-level security hides other tenants."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return AccessCondition.objects.filter(tenant_id=self.principal.tenant_id).order_by("-created_at")
-
-    def given(self, shape: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """The body in that shape; a name that is not known is refused."""
-        given = parsing.read(self.request._request.read(parsing.MAX_BYTES + 1))
-        for name in given:
-            if name not in shape().fields:
-                raise InvalidRequest(f"{shown(name)} is not known here, or cannot be changed.", shown(name))
-        read = shape(data=given)
-        read.is_valid(raise_exception=True)
-        return dict(read.validated_data)
 
 
 @extend_schema_view(get=extend_schema(operation_id="list_access_conditions"))

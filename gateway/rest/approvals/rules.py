@@ -7,24 +7,20 @@ import django_filters
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend, FilterSet
 from drf_spectacular.utils import extend_schema, extend_schema_view
-from rest_framework import generics, serializers
+from rest_framework import generics
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.errors import InvalidRule, NotAnOwner
 from approvals.models import ApprovalRule
-from approvals.requests import parsing
 from approvals.rules import changes as rule_changes
 from approvals.rules import dry_run, rulebook
 from approvals.rules.changes import NewRule
 from gateway.rest.approvals import rule_serializers as shapes
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.runs.errors import InvalidRequest
+from gateway.rest.approvals.rules_view import RulesView
+from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
-from tools.schemas.arguments import shown
 
 _REFUSED = refusals(InvalidRule, NotAnOwner, ReauthenticationRequired)
 
@@ -41,41 +37,19 @@ class RuleFilter(FilterSet):
         fields: list[str] = []
 
 
-class _Newest(Pages):
-    ordering = "-created_at"
-
-
-class _Rules(WithinTenant, generics.GenericAPIView[ApprovalRule]):
+class _Rules(RulesView[ApprovalRule]):
     """The tenant's rules: approvers and auditors read them, owners make and change them."""
 
-    schema = ProblemSchema()
     serializer_class = shapes.Rule
-    pagination_class = _Newest
-    lookup_field = "id"
     queryset = ApprovalRule.objects.none()
 
-    @property
-    def scope(self) -> str:  # type: ignore[override]
-        """What the request asks for."""
-        return "approvals:read" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
-
-    def get_queryset(self) -> QuerySet[ApprovalRule]:
+    def rows(self) -> QuerySet[ApprovalRule]:
         """Row-level security hides other tenants."""
-        return super().get_queryset() if getattr(self, "swagger_fake_view", False) else rulebook.visible()
-
-    def given(self, shape: type[serializers.Serializer[Any]]) -> Any:
-        """The body in that shape. A name that is not known is refused: misspelt, it would leave a rule too wide."""
-        given = parsing.read(self.request._request.read(parsing.MAX_BYTES + 1))
-        for name in given:
-            if name not in shape().fields:
-                raise InvalidRequest(f"{shown(name)} is not known here, or cannot be changed.", shown(name))
-        read = shape(data=given)
-        read.is_valid(raise_exception=True)
-        return read
+        return rulebook.visible()
 
     def wanted(self) -> NewRule:
         """The rule in the body; who may not approve a call by this key may make no rule that does."""
-        wanted: NewRule = self.given(shapes.RuleRequest).wanted()
+        wanted = self.read(shapes.RuleRequest).wanted()
         if wanted.approves and "approvals:decide" not in self.principal.scopes:
             raise PermissionDenied("A rule that approves needs the scope approvals:decide.")
         return wanted
@@ -111,7 +85,7 @@ class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
     def patch(self, request: Request, id: uuid.UUID) -> Response:
         """Change a rule, and answer for it from now on."""
         self.get_object()
-        changes = dict(self.given(shapes.RuleChange).validated_data)
+        changes = self.given(shapes.RuleChange)
         rule_changes.change(self.principal.tenant_id, self.principal.user_id, id, changes)
         return Response(self.found(id))
 

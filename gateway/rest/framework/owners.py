@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import connections
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
-from gateway.http import bodies
+from gateway.rest.framework import body
 from gateway.rest.framework.asynchronous import AsyncView
-from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from tenants.login import reauthentication
 from tenants.people.changes import acting
 from tenants.scope import transactions
@@ -41,7 +39,4 @@ class AsyncOwnersView(AsyncView):
 
     async def given(self, request: Request) -> dict[str, Any]:
         """The object in the body."""
-        body: bytes = await sync_to_async(request._request.read)(settings.TOOLGATE_MAX_BODY_BYTES + 1)
-        if len(body) > settings.TOOLGATE_MAX_BODY_BYTES:
-            raise ContentTooLarge(f"The body may have up to {settings.TOOLGATE_MAX_BODY_BYTES:,} bytes.")
-        return bodies.json_object(body, InvalidRequest) if body.strip() else {}
+        return await sync_to_async(body.json_object)(request)

@@ -41,6 +41,12 @@ class Pages(CursorPagination):
         return cursor
 
 
+class NewestFirst(Pages):
+    """By when they were made."""
+
+    ordering = ("-created_at", "-id")  # type: ignore[assignment]
+
+
 class InMemory:
     """A list that is made as a whole, as cursor pagination asks for it: ordered, filtered by its cursor, sliced.
 

@@ -11,8 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.framework.asynchronous import AsyncView
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from notifications.destinations import changes, verifying
 from notifications.destinations.errors import (
     AskedTooOften,
@@ -23,7 +23,6 @@ from notifications.destinations.errors import (
 )
 from notifications.models import Destination
 from tenants.login.reauthentication import ReauthenticationRequired, demand
-from tenants.login.views import WithinTenant
 from tenants.people.changes import acting
 
 
@@ -68,24 +67,17 @@ class DestinationChange(serializers.Serializer[Any]):
     reminders = serializers.BooleanField(required=False)
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Destinations(WithinTenant, generics.GenericAPIView[Destination]):
+class _Destinations(RowsView[Destination]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class = DestinationSerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = Destination.objects.none()
 
-    def get_queryset(self) -> QuerySet[Destination]:
+    def rows(self) -> QuerySet[Destination]:
         """The caller's own destinations."""
-        return Destination.objects.none() if getattr(self, "swagger_fake_view", False) else changes.own(self.principal)
+        return changes.own(self.principal)
 
 
 @extend_schema_view(get=extend_schema(operation_id="list_destinations"))

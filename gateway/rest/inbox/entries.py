@@ -11,12 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.chat.conversation_serializers import SentFileSerializer
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import InvalidRequest
 from notifications.inbox import entries
 from notifications.models import InboxEntry
-from tenants.login.views import WithinTenant
 
 
 @extend_schema_serializer(component_name="InboxEntry")
@@ -53,25 +52,16 @@ class Unread(serializers.Serializer[Any]):
     more = serializers.BooleanField()
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Entries(WithinTenant, generics.GenericAPIView[InboxEntry]):
+class _Entries(RowsView[InboxEntry]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class = EntrySerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = InboxEntry.objects.none()
 
-    def get_queryset(self) -> QuerySet[InboxEntry]:
+    def rows(self) -> QuerySet[InboxEntry]:
         """The caller's own entries."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         unread = self.request.query_params.get("unread", "")
         if unread not in ("", "true", "false"):
             raise InvalidRequest("unread must be true or false.", "unread")

@@ -9,12 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.rest.keeping.notes import plain
 from notifications.inbox import reminders
 from notifications.inbox.reminders import ImpossibleReminder
 from notifications.models import Reminder
-from tenants.login.views import WithinTenant
 from tools.builtin.messages.create_reminder import CreateReminder
 
 _LIMITS = CreateReminder.parameters["properties"]
@@ -47,21 +47,17 @@ class _NextFirst(Pages):
     ordering = ("at", "id")  # type: ignore[assignment]
 
 
-class _Reminders(WithinTenant, generics.GenericAPIView[Reminder]):
+class _Reminders(RowsView[Reminder]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class: Any = ReminderSerializer
     pagination_class = _NextFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = Reminder.objects.none()
 
-    def get_queryset(self) -> QuerySet[Reminder]:
+    def rows(self) -> QuerySet[Reminder]:
         """The caller's own reminders."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return reminders.own(self.principal)
 
 

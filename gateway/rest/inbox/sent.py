@@ -1,17 +1,13 @@
 """What was sent in the caller's name, over REST: `/api/v1/messages/`."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_serializer, extend_schema_view
 from rest_framework import generics, serializers
 
 from gateway.rest.chat.conversation_serializers import SentFileSerializer
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema
+from gateway.rest.framework.rows import RowsView
 from notifications.destinations import sending
 from notifications.models import SentMessage
-from tenants.login.views import WithinTenant
 
 
 @extend_schema_serializer(component_name="SentMessage")
@@ -34,24 +30,17 @@ class SentMessageSerializer(serializers.ModelSerializer[SentMessage]):
         read_only_fields = fields
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Sent(WithinTenant, generics.GenericAPIView[SentMessage]):
+class _Sent(RowsView[SentMessage]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class = SentMessageSerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = SentMessage.objects.none()
 
-    def get_queryset(self) -> QuerySet[SentMessage]:
+    def rows(self) -> QuerySet[SentMessage]:
         """What was sent in the caller's name."""
-        return SentMessage.objects.none() if getattr(self, "swagger_fake_view", False) else sending.own(self.principal)
+        return sending.own(self.principal)
 
 
 @extend_schema_view(get=extend_schema(operation_id="list_sent_messages"))

@@ -12,8 +12,7 @@ from rest_framework.response import Response
 
 from gateway.models import Conversation
 from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema
-from tenants.login.views import WithinTenant
+from gateway.rest.framework.rows import RowsView
 from tools.keeping import canvases
 from tools.models import CanvasVersion
 
@@ -44,21 +43,17 @@ class _NewestFirst(Pages):
     ordering = "-version"
 
 
-class _Canvas(WithinTenant, generics.GenericAPIView[CanvasVersion]):
+class _Canvas(RowsView[CanvasVersion]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class: Any = CanvasVersionSerializer
     pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "version"
     queryset = CanvasVersion.objects.none()
 
-    def get_queryset(self) -> QuerySet[CanvasVersion]:
+    def rows(self) -> QuerySet[CanvasVersion]:
         """The versions; 404 for a conversation that is not the caller's."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         conversation_id: uuid.UUID = self.kwargs["id"]
         if not Conversation.objects.filter(id=conversation_id, user_id=self.principal.user_id).exists():
             raise NotFound("There is no such conversation of yours.")

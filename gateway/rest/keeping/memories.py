@@ -9,10 +9,9 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import InvalidRequest
-from tenants.login.views import WithinTenant
 from tools.keeping import memories
 from tools.keeping.errors import SharedMemory
 from tools.models import Memory
@@ -46,25 +45,16 @@ class FoundMemories(serializers.Serializer[Any]):
     results = MemorySerializer(many=True)
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Memories(WithinTenant, generics.GenericAPIView[Memory]):
+class _Memories(RowsView[Memory]):
     """The caller's own and the tenant's; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class: Any = MemorySerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = Memory.objects.none()
 
-    def get_queryset(self) -> QuerySet[Memory]:
+    def rows(self) -> QuerySet[Memory]:
         """What models are given for the caller."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         scope = self.request.query_params.get("scope", "")
         if scope and scope not in Memory.Scope.values:
             raise InvalidRequest("scope must be user, agent or tenant.", "scope")

@@ -9,10 +9,9 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.runs.errors import InvalidRequest
-from tenants.login.views import WithinTenant
 from tools.builtin.notes.save_note import SaveNote
 from tools.keeping import notes
 from tools.keeping.errors import ChangedMeanwhile
@@ -83,25 +82,16 @@ class FoundNotes(serializers.Serializer[Any]):
     results = FoundNote(many=True)
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Notes(WithinTenant, generics.GenericAPIView[Note]):
+class _Notes(RowsView[Note]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class: Any = NoteSerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = Note.objects.none()
 
-    def get_queryset(self) -> QuerySet[Note]:
+    def rows(self) -> QuerySet[Note]:
         """The caller's own notes."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return notes.own(self.principal, tag=self.request.query_params.get("tag", "").replace("\0", " "))
 
 

@@ -9,11 +9,10 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.rest.keeping.notes import plain
 from gateway.runs.errors import InvalidRequest
-from tenants.login.views import WithinTenant
 from tools.builtin.tasks.add_task import AddTask
 from tools.keeping import tasks
 from tools.models import Task
@@ -55,25 +54,16 @@ class TaskChange(TaskSerializer):
     status = serializers.ChoiceField(choices=Task.Status.choices)
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Tasks(WithinTenant, generics.GenericAPIView[Task]):
+class _Tasks(RowsView[Task]):
     """The caller's own; row-level security shows no others, and the filter says so once more."""
 
     scope = "chat"
-    schema = ProblemSchema()
     serializer_class: Any = TaskSerializer
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     lookup_field = "id"
     queryset = Task.objects.none()
 
-    def get_queryset(self) -> QuerySet[Task]:
+    def rows(self) -> QuerySet[Task]:
         """The caller's own tasks."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         status = self.request.query_params.get("status", "")
         if status and status not in Task.Status.values:
             raise InvalidRequest("status must be pending or completed.", "status")

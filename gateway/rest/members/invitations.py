@@ -10,10 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.approvals.request_serializers import Someone
-from gateway.rest.framework.schema import ProblemSchema, refusals
-from gateway.rest.members.members import NewestFirst
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 from tenants.members import invitations
 from tenants.members.errors import AlreadyMember, InvalidAddress, NoSuchInvitation, TooManyInvitations
 from tenants.models import Invitation, Role
@@ -58,18 +57,13 @@ class WantedInvitation(serializers.Serializer[Any]):
     )
 
 
-class _Invitations(WithinTenant, generics.GenericAPIView[Invitation]):
-    schema = ProblemSchema()
+class _Invitations(RowsView[Invitation]):
     serializer_class = InvitationSerializer
     queryset = Invitation.objects.none()
-    pagination_class = NewestFirst
-    filter_backends: list[Any] = []
     scope = "admin"
 
-    def get_queryset(self) -> QuerySet[Invitation]:
+    def rows(self) -> QuerySet[Invitation]:
         """The tenant's, as long as they can be accepted."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return invitations.open_ones(self.principal.tenant_id).select_related("created_by")
 
 

@@ -11,10 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.approvals.request_serializers import Someone
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 from tenants.members import memberships
 from tenants.members.errors import LastOwner, NoSuchMember, NotAnOwnerNow
 from tenants.models import Membership, Role
@@ -40,28 +39,17 @@ class RoleChange(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Role.choices)
 
 
-class NewestFirst(Pages):
-    """By when they were made."""
-
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Members(WithinTenant, generics.GenericAPIView[Membership]):
-    schema = ProblemSchema()
+class _Members(RowsView[Membership]):
     serializer_class = MemberSerializer
     queryset = Membership.objects.none()
-    pagination_class = NewestFirst
-    filter_backends: list[Any] = []
 
     @property
     def scope(self) -> str:  # type: ignore[override]
         """Everybody may know who they are, owners may change members."""
         return "tools:read" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
 
-    def get_queryset(self) -> QuerySet[Membership]:
+    def rows(self) -> QuerySet[Membership]:
         """Those that the caller sees."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return memberships.seen_by(self.principal)
 
     def named(self, id: uuid.UUID) -> Membership:

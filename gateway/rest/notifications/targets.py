@@ -12,13 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.framework.asynchronous import AsyncView
-from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from notifications import targets
 from notifications.models import NotificationTarget
 from notifications.targets import NoSuchTarget, RefusedTarget, TargetTaken
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 
 
 @extend_schema_serializer(component_name="NotificationTarget")
@@ -79,22 +78,13 @@ class Trial(serializers.Serializer[Any]):
     problem = serializers.CharField(allow_null=True, help_text="Why it did not arrive.")
 
 
-class _NewestFirst(Pages):
-    ordering = ("-created_at", "-id")  # type: ignore[assignment]
-
-
-class _Targets(WithinTenant, generics.GenericAPIView[NotificationTarget]):
-    schema = ProblemSchema()
+class _Targets(RowsView[NotificationTarget]):
     serializer_class = TargetSerializer
     queryset = NotificationTarget.objects.none()
-    pagination_class = _NewestFirst
-    filter_backends: list[Any] = []
     scope = "admin"
 
-    def get_queryset(self) -> QuerySet[NotificationTarget]:
+    def rows(self) -> QuerySet[NotificationTarget]:
         """The tenant's."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return NotificationTarget.objects.filter(tenant_id=self.principal.tenant_id)
 
 

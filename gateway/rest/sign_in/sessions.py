@@ -9,10 +9,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from tenants.errors import Refused
 from tenants.login import sessions
-from tenants.login.views import WithinTenant
 from tenants.models import UserSession
 from tenants.people.principal import scopes_of
 
@@ -54,17 +54,13 @@ class _LastUsedFirst(Pages):
     ordering = ("-last_used_at", "-id")  # type: ignore[assignment]
 
 
-class _Sessions(WithinTenant, generics.GenericAPIView[UserSession]):
-    schema = ProblemSchema()
+class _Sessions(RowsView[UserSession]):
     serializer_class = SessionSerializer
     queryset = UserSession.objects.none()
     pagination_class = _LastUsedFirst
-    filter_backends: list[Any] = []
 
-    def get_queryset(self) -> Any:
+    def rows(self) -> Any:
         """The caller's own, in whatever tenant they are used."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return sessions.of(self.principal.user_id)
 
     def get_serializer_context(self) -> dict[str, Any]:

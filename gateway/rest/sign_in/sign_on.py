@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from gateway.sign_on import flow, setup
 from gateway.sign_on.errors import DomainTaken, InvalidProvider, NoSuchProvider
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 from tenants.models import Role, SignOnProvider
 from tenants.scope import transactions
 
@@ -101,18 +101,14 @@ class _ByDomain(Pages):
     ordering = ("domain", "id")  # type: ignore[assignment]
 
 
-class _SignOn(WithinTenant, generics.GenericAPIView[SignOnProvider]):
-    schema = ProblemSchema()
+class _SignOn(RowsView[SignOnProvider]):
     serializer_class = SignOnSerializer
     queryset = SignOnProvider.objects.none()
     pagination_class = _ByDomain
-    filter_backends: list[Any] = []
     scope = "admin"
 
-    def get_queryset(self) -> Any:
+    def rows(self) -> Any:
         """The tenant's."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return setup.of_tenant(self.principal)
 
     def get_serializer_context(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_serializer, extend_schema_view
-from rest_framework import generics, serializers
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,9 +14,9 @@ from gateway.budgets.changes import NewBudget
 from gateway.budgets.errors import BudgetExists, InvalidBudget, NoSuchBudget
 from gateway.budgets.models import Budget
 from gateway.rest.framework.pagination import Pages
-from gateway.rest.framework.schema import ProblemSchema, refusals
+from gateway.rest.framework.rows import RowsView
+from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
 
 
 @extend_schema_serializer(component_name="Budget")
@@ -82,24 +82,20 @@ class _ByAge(Pages):
     ordering = ("created_at", "id")  # type: ignore[assignment]
 
 
-class _Budgets(WithinTenant, generics.GenericAPIView[Budget]):
+class _Budgets(RowsView[Budget]):
     """Everybody sees their own, owners and auditors all; owners set them."""
 
-    schema = ProblemSchema()
     serializer_class = BudgetSerializer
     queryset = Budget.objects.none()
     pagination_class = _ByAge
-    filter_backends: list[Any] = []
 
     @property
     def scope(self) -> str:  # type: ignore[override]
         """What the request wants."""
         return "history:read" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
 
-    def get_queryset(self) -> QuerySet[Budget]:
+    def rows(self) -> QuerySet[Budget]:
         """Those that the caller sees."""
-        if getattr(self, "swagger_fake_view", False):
-            return super().get_queryset()
         return changes.seen_by(self.principal)
 
     def shown(self, rows: Any, *, many: bool = False) -> Any:
