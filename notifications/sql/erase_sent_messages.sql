@@ -1,6 +1,6 @@
--- Erase what was sent by calls whose payloads are erased: text, operation and files go; that something was sent, where and when,
--- stays. A message that waits to be delivered is not delivered any more. Takes the ids of the calls, of the tenant that
--- the transaction is restricted to, and of whatever members; so it runs as its owner.
+-- Erase what was sent by calls whose payloads are erased: text, operation and files go; that something was sent, where
+-- and when, stays. A message that waits to be delivered is not delivered any more. Takes the ids of the calls, of the
+-- tenant that the transaction is restricted to, and of whatever members; so it runs as its owner.
 -- Called by web and workers (app), in the transaction that erases the payloads. Locks nothing but what it writes.
 CREATE OR REPLACE FUNCTION erase_sent_messages(calls uuid[]) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$

@@ -1,8 +1,8 @@
 -- Remember what a conversation has read, and from where: a set that only grows. Takes tenant and member, whom the
--- transaction is restricted to, unless its caller has restricted it; the conversation
--- (NULL for a call without one, which leaves nothing); the run in which it was read, if any; the labels, some of
--- "private" and "untrusted"; what the source is named, such as a tool, of which the newest call is remembered; and that call, if
--- it was one. Returns nothing. A conversation that is deleted meanwhile remembers nothing.
+-- transaction is restricted to, unless its caller has restricted it; the conversation (NULL for a call without one,
+-- which leaves nothing); the run in which it was read, if any; the labels, some of "private" and "untrusted"; what the
+-- source is named, such as a tool, of which the newest call is remembered; and that call, if it was one. Returns
+-- nothing. A conversation that is deleted meanwhile remembers nothing.
 -- Called by web and workers (app), within the transaction that commits what was read. Locks the rows that it writes.
 CREATE OR REPLACE FUNCTION add_taint(
     tenant uuid, member uuid, conversation uuid, run uuid, labels text[], named text, call uuid

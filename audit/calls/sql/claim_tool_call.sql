@@ -1,8 +1,8 @@
 -- Take a queued call, and begin it: it is running from then on, under the next fence and a lease of so many seconds.
 -- A call that a kill switch stops is not begun, which this statement decides.
--- Takes tenant and member, whom the transaction is restricted to, unless its caller has restricted it. Returns the call's
--- row, or none when it is not queued (any more). Of a call that is stopped: the row, unchanged in the table, with the
--- fence that it gets by being settled, `killed` as its error's code, and the switch as the message.
+-- Takes tenant and member, whom the transaction is restricted to, unless its caller has restricted it. Returns the
+-- call's row, or none when it is not queued (any more). Of a call that is stopped: the row, unchanged in the table,
+-- with the fence that it gets by being settled, `killed` as its error's code, and the switch as the message.
 -- Called by workers (app); committed before the first byte of an effect leaves. Locks the row.
 CREATE OR REPLACE FUNCTION claim_tool_call(tenant uuid, member uuid, call uuid, seconds double precision)
     RETURNS SETOF tool_calls LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

@@ -1,5 +1,5 @@
--- Remember in one conversation what another one of the same user has read: what is told from one to the other carries it
--- along. Takes tenant and member; from which conversation; to which; and the run of that one that is told, if any.
+-- Remember in one conversation what another one of the same user has read: what is told from one to the other carries
+-- it along. Takes tenant and member; from which conversation; to which; and the run of that one that is told, if any.
 -- Returns nothing.
 -- Called by web and workers (app), within the transaction that commits what is told. Locks the rows that it writes.
 CREATE OR REPLACE FUNCTION flow_taint(

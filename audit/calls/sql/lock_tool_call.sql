@@ -1,9 +1,9 @@
 -- Lock a call for the rest of the transaction, in which it has its effect and is settled: a queued one, or with `held`
 -- the one that runs under that fence. Takes tenant and member, whom the transaction is restricted to, and how long it
--- may wait for its client's next statement before PostgreSQL ends it: a worker that is stopped keeps no lock.
--- Returns the call's row, or none when there is no such call or somebody else has it locked; of a queued call with the
--- fence, the attempt and the start that it gets by being settled. Writes nothing: a lost worker leaves the call as it is.
--- Of a queued call that a kill switch stops: with the fence alone, `killed` as its error's code, and the switch as the
+-- may wait for its client's next statement before PostgreSQL ends it: a worker that is stopped keeps no lock. Returns
+-- the call's row, or none when there is no such call or somebody else has it locked; of a queued call with the fence,
+-- the attempt and the start that it gets by being settled. Writes nothing: a lost worker leaves the call as it is. Of a
+-- queued call that a kill switch stops: with the fence alone, `killed` as its error's code, and the switch as the
 -- message.
 -- Called by workers (app). Locks the row, and waits for no lock.
 CREATE OR REPLACE FUNCTION lock_tool_call(tenant uuid, member uuid, call uuid, held integer, seconds double precision)

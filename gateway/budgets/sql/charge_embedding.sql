@@ -3,8 +3,8 @@
 -- asked. Takes tenant and member, the model, an upper bound of the input's tokens, the rate in US dollars per million
 -- tokens (NULL: no price) and whose price that is.
 -- Returns one row. `outcome`: `charged`, `spent` or `unpriced`; of the last two `refusal` says which budget
--- (`budget_refusal`), and nothing is charged. `usage_id` is the row of what was used, and `parts` are what each budget was
--- charged, for `settle_embedding`.
+-- (`budget_refusal`), and nothing is charged. `usage_id` is the row of what was used, and `parts` are what each budget
+-- was charged, for `settle_embedding`.
 -- Called by workers and web (app). Locks the budgets' windows in the order of their ids, until the transaction ends.
 CREATE OR REPLACE FUNCTION charge_embedding(
     tenant uuid, member uuid, model text, input_tokens int8, input_rate numeric, price text

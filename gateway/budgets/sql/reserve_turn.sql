@@ -1,12 +1,12 @@
 -- Reserve what a turn can use at the most, of the tokens that its run may use with all that it begins, and of every
--- budget that applies to it, before the model is asked: all of them or none. What an earlier asking has left is charged as it was reserved: nobody knows what it used.
--- Takes tenant and member; the run, its fence and the turn; the model; an upper bound of its input, how many tokens it
--- may answer with, and the fewest that are of use; the highest rates in US dollars per million tokens (NULL: no price)
--- and whose price that is.
+-- budget that applies to it, before the model is asked: all of them or none. What an earlier asking has left is charged
+-- as it was reserved: nobody knows what it used. Takes tenant and member; the run, its fence and the turn; the model;
+-- an upper bound of its input, how many tokens it may answer with, and the fewest that are of use; the highest rates in
+-- US dollars per million tokens (NULL: no price) and whose price that is.
 -- Returns one row. `outcome`: `reserved`, with the tokens that may be answered; `free` when no limit applies; `lost`
 -- when the run is not this driver's any more; `spent`; `busy` when it would be affordable without what other runs have
--- reserved; `unpriced`. With the last three `refusal` says which budget (`budget_refusal`), and nothing is reserved. Of the
--- run's own tokens it says {scope: `run`, limit, used, given: whether another run gave them to it}.
+-- reserved; `unpriced`. With the last three `refusal` says which budget (`budget_refusal`), and nothing is reserved. Of
+-- the run's own tokens it says {scope: `run`, limit, used, given: whether another run gave them to it}.
 -- Called by web and workers (app). Locks the run's row, then the budgets' windows in the order of their ids, until the
 -- transaction ends.
 CREATE OR REPLACE FUNCTION reserve_turn(

@@ -1,8 +1,8 @@
--- Turn what embedding was charged into what it used. Takes tenant and member, the row of what was used and the parts, both
--- as `charge_embedding` returned them, and the tokens; 0 where asking cannot have cost anything, and then nothing was used.
--- Returns nothing. Where it is never called, what was charged stays: nobody knows.
--- Called by workers and web (app); writes past row security, in that tenant and of that member alone. Locks the budgets'
--- windows in the order of their ids, until the transaction ends.
+-- Turn what embedding was charged into what it used. Takes tenant and member, the row of what was used and the parts,
+-- both as `charge_embedding` returned them, and the tokens; 0 where asking cannot have cost anything, and then nothing
+-- was used. Returns nothing. Where it is never called, what was charged stays: nobody knows.
+-- Called by workers and web (app); writes past row security, in that tenant and of that member alone. Locks the
+-- budgets' windows in the order of their ids, until the transaction ends.
 CREATE OR REPLACE FUNCTION settle_embedding(tenant uuid, member uuid, usage_id int8, parts text, tokens int8)
     RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE

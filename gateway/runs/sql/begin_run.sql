@@ -5,8 +5,8 @@
 -- (NULL with a session), and whether the model has a price.
 -- Returns `begun`, or `begun_budgeted` when the tenant has budgets or the run a limit of tokens; or `rights_changed`,
 -- `no_conversation`, or which budget refuses it (the JSON of `spent_budget`), and then writes nothing. Raises
--- unique_violation on a second open run of a conversation (runs_one_open) and on a used idempotency key (idempotency_keys_once).
--- Called by web and workers (app). Locks the conversation's row until the transaction ends.
+-- unique_violation on a second open run of a conversation (runs_one_open) and on a used idempotency key
+-- (idempotency_keys_once). Called by web and workers (app). Locks the conversation's row until the transaction ends.
 CREATE OR REPLACE FUNCTION begin_run(
     tenant uuid, member uuid, version uuid, new_conversation boolean, id uuid, conversation_id uuid, message_id uuid,
     user_message_id uuid, agent_id uuid, profile jsonb, model text, surface text, lease int4, idempotency_key text,

@@ -1,5 +1,5 @@
--- Trigger of file_workspaces, before an insertion: holds the conversation against deletion until the transaction ends, so
--- that whoever writes files waits for its deletion before it locks anything of them, and the deletion for them.
+-- Trigger of file_workspaces, before an insertion: holds the conversation against deletion until the transaction ends,
+-- so that whoever writes files waits for its deletion before it locks anything of them, and the deletion for them.
 CREATE OR REPLACE FUNCTION hold_conversation() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN

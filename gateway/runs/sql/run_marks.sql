@@ -1,6 +1,6 @@
 -- A mark for each of the runs, which changes when the run or one of its calls does, and while it waits, when a run of
--- its tree does: the one query that a process asks every 2 s about all the runs that it waits for, in case a wake-up was
--- lost.
+-- its tree does: the one query that a process asks every 2 s about all the runs that it waits for, in case a wake-up
+-- was lost.
 -- Takes the runs' ids. Returns id and mark of each run that exists. Called by web and workers (app). Locks nothing.
 CREATE OR REPLACE FUNCTION run_marks(ids uuid[]) RETURNS TABLE (id uuid, mark text)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$

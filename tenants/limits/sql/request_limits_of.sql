@@ -1,7 +1,7 @@
--- The limits of a tenant's requests per minute: of the tenant, of each person, of each key; NULL where there is none. The
--- operator's ceiling bounds each of them, and is the tenant's own where its owners have set none.
--- Called by the functions that authenticate, and by web for sessions (app, operator): before a tenant is known. Reads past
--- row security. Locks nothing.
+-- The limits of a tenant's requests per minute: of the tenant, of each person, of each key; NULL where there is none.
+-- The operator's ceiling bounds each of them, and is the tenant's own where its owners have set none.
+-- Called by the functions that authenticate, and by web for sessions (app, operator): before a tenant is known. Reads
+-- past row security. Locks nothing.
 CREATE OR REPLACE FUNCTION request_limits_of(of_tenant uuid) RETURNS integer[]
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT coalesce(

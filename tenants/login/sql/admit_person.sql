@@ -1,13 +1,13 @@
--- Let somebody in whom an OpenID provider has identified. Takes the provider's id, issuer and subject of the person, their
--- address if it counts as theirs (else empty), the role that they are given (null: none), whether members get it too
--- (else they keep theirs), and a name for a new account. Returns one row: the outcome, the user, the role that they had and the one that they have. Outcomes:
--- `in`; `joined` (a member now); `ended` (the provider is not in use, or its domain is not confirmed any more);
--- `operator` (operators log in by password); `inactive`; `removed` (was a member, and removed members are not taken again);
--- `stranger` (no member, and nobody becomes one); `no_address`; `account` (a member has the address, and has to connect the
--- account first); `no_role`.
+-- Let somebody in whom an OpenID provider has identified. Takes the provider's id, issuer and subject of the person,
+-- their address if it counts as theirs (else empty), the role that they are given (null: none), whether members get it
+-- too (else they keep theirs), and a name for a new account. Returns one row: the outcome, the user, the role that they
+-- had and the one that they have. Outcomes: `in`; `joined` (a member now); `ended` (the provider is not in use, or its
+-- domain is not confirmed any more); `operator` (operators log in by password); `inactive`; `removed` (was a member,
+-- and removed members are not taken again); `stranger` (no member, and nobody becomes one); `no_address`; `account` (a
+-- member has the address, and has to connect the account first); `no_role`.
 -- Nobody loses the role of the last active owner by it.
--- Called by web (app). Reads and writes past row security. Locks the person's identity, then the memberships of all owners
--- in the order of their ids, then the member's; a new account waits for others that are being made.
+-- Called by web (app). Reads and writes past row security. Locks the person's identity, then the memberships of all
+-- owners in the order of their ids, then the member's; a new account waits for others that are being made.
 CREATE OR REPLACE FUNCTION admit_person(
     of_provider uuid, given_issuer text, given_subject text, given_email text, given_role text,
     for_members boolean, new_name text

@@ -1,6 +1,7 @@
 -- Authenticate an API key, before its tenant is known. Takes the key's SHA-256 hash. Returns one row about the key, its
--- tenant with the limits of its requests, its user and the user's role; no row when the key is unknown, revoked or expired, or its user is inactive or
--- no member any more. Called by web and by the admin (app, operator). Reads past row security; locks nothing.
+-- tenant with the limits of its requests, its user and the user's role; no row when the key is unknown, revoked or
+-- expired, or its user is inactive or no member any more. Called by web and by the admin (app, operator). Reads past
+-- row security; locks nothing.
 CREATE OR REPLACE FUNCTION authenticate_key(given bytea)
     RETURNS TABLE (key_id uuid, tenant_id uuid, tenant_slug text, user_id uuid, username text, role text,
                    scopes text[], last_used_at timestamptz, limits integer[])

@@ -1,6 +1,6 @@
 -- Authenticate an access token, before its tenant is known. Takes the token's SHA-256 hash. Returns one row about the
--- grant, its tenant with the limits of its requests, its user and the user's role; no row when the token is unknown or expired, or its user is inactive
--- or no member any more. Called by web (app). Reads past row security; locks nothing.
+-- grant, its tenant with the limits of its requests, its user and the user's role; no row when the token is unknown or
+-- expired, or its user is inactive or no member any more. Called by web (app). Reads past row security; locks nothing.
 CREATE OR REPLACE FUNCTION authenticate_token(given bytea)
     RETURNS TABLE (grant_id uuid, tenant_id uuid, tenant_slug text, user_id uuid, username text, role text,
                    scopes text[], resource text, last_used_at timestamptz, limits integer[])

@@ -1,5 +1,5 @@
--- Find where people of a domain log in, before their tenant is known. Takes the domain, in lower case; returns the id of
--- the provider and of its tenant, or no row: the operator has to have confirmed that the domain is that tenant's.
+-- Find where people of a domain log in, before their tenant is known. Takes the domain, in lower case; returns the id
+-- of the provider and of its tenant, or no row: the operator has to have confirmed that the domain is that tenant's.
 -- Called by web (app). Reads past row security; locks nothing.
 CREATE OR REPLACE FUNCTION find_sign_on(given text) RETURNS TABLE (tenant_id uuid, provider_id uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$

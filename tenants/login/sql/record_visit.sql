@@ -1,5 +1,6 @@
 -- Note that a member was here now, to the hour. Takes the tenant's and the user's id, returns nothing.
--- Called by web and by the admin (app, operator). Locks the membership's row until the transaction ends, if it is written.
+-- Called by web and by the admin (app, operator). Locks the membership's row until the transaction ends, if it is
+-- written.
 CREATE OR REPLACE FUNCTION record_visit(of_tenant uuid, given uuid) RETURNS void
     LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     UPDATE memberships SET last_seen_at = now()

@@ -1,8 +1,8 @@
 -- Spend a client's authorization code or refresh token ("code" or "refresh"), which works once. Takes its SHA-256 hash
--- and the client that presents it. Returns one row about its grant; no row when it is unknown, expired, another client's,
--- or its user is inactive or no member any more. One that was spent before may be stolen: its grant ends, with all
--- tokens of it. Called by web (app). Reads and writes past row security; locks the token's row, so of two at once one
--- spends it.
+-- and the client that presents it. Returns one row about its grant; no row when it is unknown, expired, another
+-- client's, or its user is inactive or no member any more. One that was spent before may be stolen: its grant ends,
+-- with all tokens of it. Called by web (app). Reads and writes past row security; locks the token's row, so of two at
+-- once one spends it.
 CREATE OR REPLACE FUNCTION spend_token(given bytea, expected text, presented_by text)
     RETURNS TABLE (grant_id uuid, tenant_id uuid, user_id uuid, username text, scopes text[], resource text,
                    details jsonb)

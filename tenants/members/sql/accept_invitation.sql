@@ -1,9 +1,9 @@
--- Accept an invitation, which works once. Takes the SHA-256 hash of its link's token, the id of the user who joins, and for
--- somebody new the name and the hashed password of their account, which is made with that id and the invitation's address.
--- Returns the outcome: `joined`, `ended` (see find_invitation), `member` (they are one already; the invitation still works),
--- `address` (it is for another one), `taken` (the name, whatever its case), `account` (somebody has the address already).
--- Called by web (app). Writes past row security. Locks the invitation, so of two at once one is accepted; a new account also
--- waits for others that are being made.
+-- Accept an invitation, which works once. Takes the SHA-256 hash of its link's token, the id of the user who joins, and
+-- for somebody new the name and the hashed password of their account, which is made with that id and the invitation's
+-- address. Returns the outcome: `joined`, `ended` (see find_invitation), `member` (they are one already; the invitation
+-- still works), `address` (it is for another one), `taken` (the name, whatever its case), `account` (somebody has the
+-- address already). Called by web (app). Writes past row security. Locks the invitation, so of two at once one is
+-- accepted; a new account also waits for others that are being made.
 CREATE OR REPLACE FUNCTION accept_invitation(given bytea, joining uuid, new_name text, new_password text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     DECLARE

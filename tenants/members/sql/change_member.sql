@@ -1,10 +1,10 @@
 -- Give a member another role, or remove them (no role). Takes the tenant, the member and the role. Returns one row: the
--- outcome, and the role that the member had. Outcomes: `done`, `no_member`, `last_owner` (nobody active would be an owner
--- any more), `not_an_owner` (who asks is no active owner now). What belongs to a membership goes with it: keys, what OAuth
--- clients were granted, connections.
--- Called by web (app), for the tenant and the user that the transaction is restricted to, and by the operator. Writes past
--- row security. Locks the memberships of all owners, in the order of their ids, so that of two owners who remove each other
--- one comes first and the other is no owner then; and the member's.
+-- outcome, and the role that the member had. Outcomes: `done`, `no_member`, `last_owner` (nobody active would be an
+-- owner any more), `not_an_owner` (who asks is no active owner now). What belongs to a membership goes with it: keys,
+-- what OAuth clients were granted, connections.
+-- Called by web (app), for the tenant and the user that the transaction is restricted to, and by the operator. Writes
+-- past row security. Locks the memberships of all owners, in the order of their ids, so that of two owners who remove
+-- each other one comes first and the other is no owner then; and the member's.
 CREATE OR REPLACE FUNCTION change_member(of_tenant uuid, member uuid, wanted text)
     RETURNS TABLE (outcome text, was text)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

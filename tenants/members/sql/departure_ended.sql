@@ -1,5 +1,5 @@
--- Note that nothing of somebody who left at that moment is under way any more; nothing for who has come back and left again
--- since. Who left is remembered, but not who is a member again, nor of a tenant or account that is gone.
+-- Note that nothing of somebody who left at that moment is under way any more; nothing for who has come back and left
+-- again since. Who left is remembered, but not who is a member again, nor of a tenant or account that is gone.
 -- Called by beat's sweep (system). Reads and writes past row security. Locks the row of `departures`.
 CREATE OR REPLACE FUNCTION departure_ended(of_departure uuid, at_moment timestamptz) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

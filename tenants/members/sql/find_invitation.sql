@@ -1,6 +1,6 @@
--- Find an invitation by its link, before anybody is a member. Takes the SHA-256 hash of the link's token. Returns one row
--- about it while it can be accepted; no row when it is unknown, used, revoked or expired, or who made it is no active owner
--- any more. Called by web (app). Reads past row security; locks nothing.
+-- Find an invitation by its link, before anybody is a member. Takes the SHA-256 hash of the link's token. Returns one
+-- row about it while it can be accepted; no row when it is unknown, used, revoked or expired, or who made it is no
+-- active owner any more. Called by web (app). Reads past row security; locks nothing.
 CREATE OR REPLACE FUNCTION find_invitation(given bytea)
     RETURNS TABLE (id uuid, tenant_id uuid, tenant_name text, email text, role text, inviter text,
                    expires_at timestamptz)

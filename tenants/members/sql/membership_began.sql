@@ -1,5 +1,5 @@
--- Trigger `membership_began` of `memberships`, after a row came: who is a member again has not left, once what they had under
--- way before has been ended (until then the row stays). Writes past row security. Locks the row of `departures`.
+-- Trigger `membership_began` of `memberships`, after a row came: who is a member again has not left, once what they had
+-- under way before has been ended (until then the row stays). Writes past row security. Locks the row of `departures`.
 CREATE OR REPLACE FUNCTION membership_began() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN

@@ -1,5 +1,5 @@
--- Trigger `membership_ended` of `memberships`, after a row went: that somebody is no member any more is written down, whoever
--- removed them, for single sign-on, and since what they have under way is still to be ended.
+-- Trigger `membership_ended` of `memberships`, after a row went: that somebody is no member any more is written down,
+-- whoever removed them, for single sign-on, and since what they have under way is still to be ended.
 -- Writes past row security. Locks the row of `departures`.
 CREATE OR REPLACE FUNCTION membership_ended() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

@@ -1,6 +1,7 @@
--- Trigger `rights_changed_on_update` of `users`, after a user was switched on or off: the rights of their tenants have another
--- version from now on, since rules of an owner who is away approve nothing. As `rights_changed`, at the end of the
--- transaction. Reads and writes past row security. Locks the tenants' rows of `rights_versions`, in the order of ids.
+-- Trigger `rights_changed_on_update` of `users`, after a user was switched on or off: the rights of their tenants have
+-- another version from now on, since rules of an owner who is away approve nothing. As `rights_changed`, at the end of
+-- the transaction. Reads and writes past row security. Locks the tenants' rows of `rights_versions`, in the order of
+-- ids.
 CREATE OR REPLACE FUNCTION user_rights_changed() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- The kill switch that stops a call, in the tenant which the transaction is restricted to; NULL when none does. Takes the
--- member, the tool's name, and the agent's slug and the model of the run, NULL for a call without one. The switch is an
--- object as `switches_on` has it, the operator's and the longest first. `Switch.stops` in Python says the same.
+-- The kill switch that stops a call, in the tenant which the transaction is restricted to; NULL when none does. Takes
+-- the member, the tool's name, and the agent's slug and the model of the run, NULL for a call without one. The switch
+-- is an object as `switches_on` has it, the operator's and the longest first. `Switch.stops` in Python says the same.
 -- Called by the statements that claim calls (app). Reads past row security, since the app does not see what the
 -- operator has put on. Locks nothing.
 CREATE OR REPLACE FUNCTION killed(member uuid, tool text, agent text, model text) RETURNS jsonb

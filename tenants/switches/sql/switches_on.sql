@@ -1,7 +1,7 @@
--- The kill switches that are on for the tenant which the transaction is restricted to: its own, the operator's about it,
--- and the operator's about all tenants; NULL when there is none. Each is an object as `tenants.switches.on` reads it.
--- Anybody may call it, and is told of their own tenant. Reads past row security, since the app does not see what the
--- operator has put on. Locks nothing.
+-- The kill switches that are on for the tenant which the transaction is restricted to: its own, the operator's about
+-- it, and the operator's about all tenants; NULL when there is none. Each is an object as `tenants.switches.on` reads
+-- it. Anybody may call it, and is told of their own tenant. Reads past row security, since the app does not see what
+-- the operator has put on. Locks nothing.
 CREATE OR REPLACE FUNCTION switches_on() RETURNS jsonb
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT jsonb_agg(jsonb_build_object('id', s.id, 'kind', s.kind, 'target', s.target, 'reason', s.reason,

@@ -2,9 +2,9 @@
 -- Takes the path in its normal form, the content with its type and whether it is text, the call that writes it, the
 -- version that it replaces (NULL: any; 0: there must be none), what its writer has read beside the conversation (labels
 -- of taint), and how many bytes a conversation and a tenant may have.
--- Returns as outcome: written, same (it holds this content already), changed (it has another version), too_many (files),
--- conversation_full, tenant_full, busy (the tenant's bytes cannot be counted now), no_conversation; nothing is written
--- but for the first. Called by web and workers (app). Locks the conversation against deletion, the file, the
+-- Returns as outcome: written, same (it holds this content already), changed (it has another version), too_many
+-- (files), conversation_full, tenant_full, busy (the tenant's bytes cannot be counted now), no_conversation; nothing is
+-- written but for the first. Called by web and workers (app). Locks the conversation against deletion, the file, the
 -- tenant's total, and the conversation's, in this order.
 CREATE OR REPLACE FUNCTION add_file_version(
     conversation uuid, wanted text, body bytea, kind text, is_plain boolean, call uuid, replaced integer,

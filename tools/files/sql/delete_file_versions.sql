@@ -1,8 +1,7 @@
 -- Deletes a file of the user and tenant that the transaction has set, or what a tool left of it, with all its versions.
--- Takes its id, and the
--- version that was seen (NULL: any). Returns deleted, changed (it has another version), busy (somebody holds it) or
--- none. Its path stays, as a number that goes on counting. Called by web (app). Locks the conversation
--- against deletion, the file, the tenant's total, and the conversation's, in this order.
+-- Takes its id, and the version that was seen (NULL: any). Returns deleted, changed (it has another version), busy
+-- (somebody holds it) or none. Its path stays, as a number that goes on counting. Called by web (app). Locks the
+-- conversation against deletion, the file, the tenant's total, and the conversation's, in this order.
 CREATE OR REPLACE FUNCTION delete_file_versions(wanted uuid, seen integer)
     RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET lock_timeout = '3s' AS $$

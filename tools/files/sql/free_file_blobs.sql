@@ -1,6 +1,7 @@
 -- Trigger of file_versions: deletes the contents that no version refers to any more, and counts them out of their
--- tenant's total, and the versions out of their conversation's. It runs after whatever deletes versions, a cascade included, so no content outlives its last version.
--- Locks the totals of the tenants and conversations concerned, as writers do, so that nobody refers to a content while it goes.
+-- tenant's total, and the versions out of their conversation's. It runs after whatever deletes versions, a cascade
+-- included, so no content outlives its last version. Locks the totals of the tenants and conversations concerned, as
+-- writers do, so that nobody refers to a content while it goes.
 CREATE OR REPLACE FUNCTION free_file_blobs() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- Deletes a file of the user and tenant that the transaction has set for a tool: its versions stay, so that its user can
--- bring it back or delete it for good. Takes its id, and the version that was seen. Returns removed, changed (it has
--- another version), busy (somebody holds it) or none. Its path goes on counting. Called by workers (app). Locks the
+-- Deletes a file of the user and tenant that the transaction has set for a tool: its versions stay, so that its user
+-- can bring it back or delete it for good. Takes its id, and the version that was seen. Returns removed, changed (it
+-- has another version), busy (somebody holds it) or none. Its path goes on counting. Called by workers (app). Locks the
 -- conversation against deletion, and the file, in this order.
 CREATE OR REPLACE FUNCTION remove_file(wanted uuid, seen integer)
     RETURNS text

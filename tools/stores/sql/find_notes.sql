@@ -1,9 +1,9 @@
 -- The notes that fit some words best, of the user and tenant that the transaction has set; none where it has set none.
--- Takes the words as people type them ("a phrase", -without, or) and how many notes are wanted. Returns them best first,
--- with a piece of the text around the words, and what the conversation had read in which each was saved. Where no note
--- has all the words, those with any of them, unless the words say more than that. Ranks the newest 2,000 that fit.
--- Called by web and workers (app). Locks nothing. Row-level security would have every note of the tenant read before its
--- words are looked at, since it trusts no operator of text search.
+-- Takes the words as people type them ("a phrase", -without, or) and how many notes are wanted. Returns them best
+-- first, with a piece of the text around the words, and what the conversation had read in which each was saved. Where
+-- no note has all the words, those with any of them, unless the words say more than that. Ranks the newest 2,000 that
+-- fit. Called by web and workers (app). Locks nothing. Row-level security would have every note of the tenant read
+-- before its words are looked at, since it trusts no operator of text search.
 CREATE OR REPLACE FUNCTION find_notes(words text, wanted integer)
     RETURNS TABLE (note_id uuid, title text, snippet text, created_at timestamptz, taint text[])
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$

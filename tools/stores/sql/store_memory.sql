@@ -1,7 +1,8 @@
--- Stores a memory of the user and tenant that the transaction has set: its id, text and tags, to whom it is given (`user`,
--- `agent` with the agent's slug, `tenant`), the call that writes it with its conversation, whose taint it gets, and how
--- many memories a person and a tenant may have. Returns false, and stores nothing, where there are as many already.
--- Called by workers (app). Locks, until the transaction ends, whoever else stores for the same person, or the tenant.
+-- Stores a memory of the user and tenant that the transaction has set: its id, text and tags, to whom it is given
+-- (`user`, `agent` with the agent's slug, `tenant`), the call that writes it with its conversation, whose taint it
+-- gets, and how many memories a person and a tenant may have. Returns false, and stores nothing, where there are as
+-- many already. Called by workers (app). Locks, until the transaction ends, whoever else stores for the same person, or
+-- the tenant.
 CREATE OR REPLACE FUNCTION store_memory(
     new_id uuid, words text, with_tags text[], given_to text, of_agent text, call uuid, conversation uuid,
     most_own integer, most_shared integer)

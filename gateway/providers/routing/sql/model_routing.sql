@@ -1,8 +1,8 @@
--- What is said of a tenant's providers and models, as one JSON object: `providers` are its own and those of the operator
--- that it may use, `settings` its own and the operator's, `offered` the names of the operator's providers that it may
--- use (null: all). NULL where nothing is said at all, which is the same as every provider of the environment.
--- Takes the tenant's id, and answers for no other tenant than the one that the transaction is restricted to.
--- Keys are encrypted. Called by web and workers (app). Reads past row security. Locks nothing.
+-- What is said of a tenant's providers and models, as one JSON object: `providers` are its own and those of the
+-- operator that it may use, `settings` its own and the operator's, `offered` the names of the operator's providers that
+-- it may use (null: all). NULL where nothing is said at all, which is the same as every provider of the environment.
+-- Takes the tenant's id, and answers for no other tenant than the one that the transaction is restricted to. Keys are
+-- encrypted. Called by web and workers (app). Reads past row security. Locks nothing.
 CREATE OR REPLACE FUNCTION model_routing(of_tenant uuid) RETURNS jsonb
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT CASE WHEN of_tenant::text = current_setting('toolgate.tenant', true)

@@ -4,9 +4,9 @@
 -- Returns one row: `outcome` is `room`, or `over` when the run is not open, `deep`, or `wide`; the run's row; how many
 -- turns and seconds it has left; and its tokens for this child (NULL: it has no limit): what it has left, divided
 -- evenly between itself, this child and those that other calls of the turn have yet to begin.
--- Called by whoever drives the run (app), in the transaction that begins the child, with its call locked. Locks the run's
--- row until the transaction ends: of two children that begin at once the second counts the first, and who cancels the
--- run finds both.
+-- Called by whoever drives the run (app), in the transaction that begins the child, with its call locked. Locks the
+-- run's row until the transaction ends: of two children that begin at once the second counts the first, and who cancels
+-- the run finds both.
 CREATE OR REPLACE FUNCTION room_for_child(
     tenant uuid, member uuid, run_id uuid, call_id uuid, beginning text[], deepest int4, widest int4
 ) RETURNS TABLE (outcome text, run runs, turns int4, seconds float8, tokens int8) LANGUAGE plpgsql AS $$
