@@ -10,7 +10,7 @@ from notifications.destinations import changes, sending
 from notifications.inbox import entries, reminders
 from notifications.models import Destination, InboxEntry, Reminder, SentMessage
 from tenants.people.principal import Principal
-from tools.keeping.exporting import BATCH, batches
+from tools.keeping.exporting import BATCH, batches, line
 
 
 async def lines(principal: Principal) -> AsyncIterator[bytes]:
@@ -27,53 +27,19 @@ async def lines(principal: Principal) -> AsyncIterator[bytes]:
 
 
 def _entry(entry: InboxEntry) -> dict[str, Any]:
-    return {
-        "kind": "inbox",
-        "id": entry.id,
-        "about": entry.kind,
-        "title": entry.title,
-        "text": entry.text,
-        "path": entry.path,
-        "media": entry.media,
-        "created_at": entry.created_at,
-        "read_at": entry.read_at,
-    }
+    row = line("inbox", entry, "id", "title", "text", "path", "media", "created_at", "read_at")
+    return row | {"about": entry.kind}
 
 
 def _sent(message: SentMessage) -> dict[str, Any]:
-    return {
-        "kind": "message",
-        "id": message.id,
-        "to": message.recipient,
-        "channel": message.channel,
-        "text": message.text,
-        "operation": message.operation,
-        "media": message.media,
-        "status": message.status,
-        "created_at": message.created_at,
-        "finished_at": message.finished_at,
-    }
+    names = ("id", "channel", "text", "operation", "media", "status", "created_at", "finished_at")
+    return line("message", message, *names) | {"to": message.recipient}
 
 
 def _reminder(reminder: Reminder) -> dict[str, Any]:
-    return {
-        "kind": "reminder",
-        "id": reminder.id,
-        "text": reminder.text,
-        "at": reminder.at,
-        "created_at": reminder.created_at,
-        "fired_at": reminder.fired_at,
-    }
+    return line("reminder", reminder, "id", "text", "at", "created_at", "fired_at")
 
 
 def _destination(row: Destination) -> dict[str, Any]:
-    return {
-        "kind": "destination",
-        "id": row.id,
-        "name": row.name,
-        "channel": row.channel,
-        "destination": row.destination,
-        "reminders": row.reminders,
-        "verified_at": row.verified_at,
-        "created_at": row.created_at,
-    }
+    names = ("id", "name", "channel", "destination", "reminders", "verified_at", "created_at")
+    return line("destination", row, *names)

@@ -79,54 +79,25 @@ def _file(principal: Principal, file: Any) -> dict[str, Any] | None:
     }
 
 
+def line(kind: str, row: Model, *names: str) -> dict[str, Any]:
+    """A row as it is written: its kind, and what it holds under these names."""
+    return {"kind": kind} | {name: getattr(row, name) for name in names}
+
+
 def _note(note: Note) -> dict[str, Any]:
-    return {
-        "kind": "note",
-        "id": note.id,
-        "title": note.title,
-        "content": note.content,
-        "tags": note.tags,
-        "created_at": note.created_at,
-        "updated_at": note.updated_at,
-    }
+    return line("note", note, "id", "title", "content", "tags", "created_at", "updated_at")
 
 
 def _task(task: Task) -> dict[str, Any]:
-    return {
-        "kind": "task",
-        "id": task.id,
-        "title": task.title,
-        "due_date": task.due_text,
-        "priority": task.priority,
-        "status": task.status,
-        "created_at": task.created_at,
-        "completed_at": task.completed_at,
-    }
+    names = ("id", "title", "due_date", "priority", "status", "created_at", "completed_at")
+    return line("task", task, *names) | {"due_date": task.due_text}
 
 
 def _memory(memory: Memory) -> dict[str, Any]:
-    return {
-        "kind": "memory",
-        "id": memory.id,
-        "content": memory.content,
-        "tags": memory.tags,
-        "scope": memory.scope,
-        "agent": memory.agent or None,
-        "taint": memory.taint,
-        "source_call_id": memory.source_call_id,
-        "created_at": memory.created_at,
-    }
+    names = ("id", "content", "tags", "scope", "agent", "taint", "source_call_id", "created_at")
+    return line("memory", memory, *names) | {"agent": memory.agent or None}
 
 
 def _canvas(version: CanvasVersion) -> dict[str, Any]:
-    return {
-        "kind": "canvas",
-        "id": version.id,
-        "conversation_id": version.conversation_id,
-        "version": version.version,
-        "title": version.title,
-        "html": version.html,
-        "css": version.css,
-        "js": version.js,
-        "created_at": version.created_at,
-    }
+    names = ("id", "conversation_id", "version", "title", "html", "css", "js", "created_at")
+    return line("canvas", version, *names)
