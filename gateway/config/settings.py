@@ -151,7 +151,7 @@ DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 20, least=1, most=1000)
 # Not behind a pooler that gives each transaction another connection.
 DATABASE_PREPARED_STATEMENTS = env.boolean("DATABASE_PREPARED_STATEMENTS", True)
 
-# --- Redis: hints, limits, caches ------------------------------------------------------------------------------------
+# --- Redis: wake-ups, limits, caches ---------------------------------------------------------------------------------
 REDIS_URL = _demanded("REDIS_URL") or "redis://127.0.0.1:6379/0"
 if not REDIS_URL.startswith(("redis://", "rediss://")):
     raise env.WrongSetting("REDIS_URL must begin with redis:// or rediss://; Sentinel and Cluster are not supported")

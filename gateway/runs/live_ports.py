@@ -189,7 +189,7 @@ class LiveRunPorts:
             await live.announce(*execution.scope)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[WakeUp]:
-        """Woken by hints, and by looking every 2 s."""
+        """Woken by other processes, and by looking every 2 s."""
         return waits().for_run(run_id)
 
     async def service_context(self, execution: RunExecution, offered: Sequence[str]) -> str:

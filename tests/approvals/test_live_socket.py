@@ -21,7 +21,7 @@ class Layer:
 
     def __init__(self) -> None:
         self.open = asyncio.Event()
-        self.told: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
+        self.messages: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
 
     async def ping(self) -> None:
         """As Redis answers."""
@@ -39,9 +39,9 @@ class Layer:
 
     async def receive(self, channel: str) -> dict[str, Any]:
         """What is told next."""
-        if isinstance(told := await self.told.get(), Exception):
-            raise told
-        return told
+        if isinstance(message := await self.messages.get(), Exception):
+            raise message
+        return message
 
 
 class Counting(LiveConsumer):
@@ -107,7 +107,7 @@ async def test_a_socket_that_listens_in_time_begins_once(layer: Layer, monkeypat
     layer.open.set()
     async with opened() as sent:
         assert await heard(sent) == {"begun": 1}
-        layer.told.put_nowait(changed(7))
+        layer.messages.put_nowait(changed(7))
         assert await heard(sent) == {"changed": 7}
 
 
@@ -116,7 +116,7 @@ async def test_a_socket_that_comes_to_listen_late_or_again_begins_anew(layer: La
         assert await heard(sent) == {"begun": 1}
         layer.open.set()
         assert await heard(sent) == {"begun": 2}
-        layer.told.put_nowait(RedisAway())
+        layer.messages.put_nowait(RedisAway())
         assert await heard(sent) == {"begun": 3}
-        layer.told.put_nowait(changed(7))
+        layer.messages.put_nowait(changed(7))
         assert await heard(sent) == {"changed": 7}

@@ -1,11 +1,9 @@
 """Every arrow of a call's state machine, and everything that is no arrow."""
 
 import asyncio
-import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
 
 import psycopg
 import pytest
@@ -16,43 +14,9 @@ from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants.scope.transactions import TenantScope, transaction
 from tests.audit.calls import REFUSED, as_call, new_call, place, success
+from tests.audit.recorded import Row, commitments_of, entries_of, in_status, kinds_of, row_of, withdraw
 from tests.database import rows
 from tests.people import Cast, Person
-from tests.waiting import eventually
-
-Row = dict[str, Any]
-
-
-def row_of(call_id: uuid.UUID) -> Row:
-    return rows("SELECT * FROM tool_calls WHERE id = %(id)s", id=call_id)[0]
-
-
-def kinds_of(call_id: uuid.UUID) -> list[str]:
-    found = rows("SELECT kind FROM ledger_entries WHERE call_id = %(id)s ORDER BY seq", id=call_id)
-    return [entry["kind"] for entry in found]
-
-
-async def _in_status(person: Person, status: str) -> Row:
-    """A call brought to a status by the recorder alone."""
-    held = uuid7() if status == "awaiting_approval" else None
-    call = new_call(refusal=REFUSED if status == "error" else None, approval_id=held)
-    queued = frozenset() if status in ("proposed", "awaiting_approval", "error") else frozenset([call.id])
-    async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], queued)
-    if status in ("claimed", "running", "success"):
-        async with transaction(person.scope) as connection:
-            claimed = await begun.claim(connection, person.scope, call.id, 15)
-            assert claimed is not None
-            if status == "claimed":
-                # As an older release left it.
-                await connection.execute(
-                    "UPDATE tool_calls SET status = 'claimed', started_at = NULL WHERE id = %s", [call.id]
-                )
-            if status == "success":
-                assert await begun.settle(connection, claimed, success())
-    found = row_of(call.id)
-    assert found["status"] == status
-    return found
 
 
 async def _enqueue(connection: recorder.Connection, call: Row) -> object:
@@ -71,10 +35,6 @@ async def _settle(connection: recorder.Connection, call: Row) -> object:
     return await begun.settle(connection, as_call(call), success())
 
 
-async def _withdraw(connection: recorder.Connection, call: Row) -> object:
-    return await recorder.withdraw(connection, call["run_id"], Failure("cancelled", "Cancelled."))
-
-
 async def _edit(connection: recorder.Connection, call: Row) -> object:
     return await recorder.edit(connection, call["id"], EDITED, sha256_hex(EDITED))
 
@@ -90,13 +50,23 @@ async def _refuse(connection: recorder.Connection, call: Row) -> object:
 
 
 EDITED = {"title": "Milk", "content": "Three litres"}
+
+
 PASSED_AGAIN = [{"gate": "allowlist", "ok": True}, {"gate": "binding", "ok": True}]
+
+
 Move = Callable[[recorder.Connection, Row], Awaitable[object]]
+
+
 MOVES: dict[str, Move] = {
     "enqueue": _enqueue, "claim": _claim, "requeue": _requeue, "settle": _settle,
-    "withdraw": _withdraw, "edit": _edit, "resume": _resume, "refuse": _refuse,
+    "withdraw": withdraw, "edit": _edit, "resume": _resume, "refuse": _refuse,
 }  # fmt: skip
+
+
 STATUSES = ["proposed", "awaiting_approval", "queued", "claimed", "running", "success", "error"]
+
+
 ARROWS = {
     ("proposed", "enqueue"): "queued",
     ("queued", "claim"): "running",
@@ -111,6 +81,8 @@ ARROWS = {
     ("awaiting_approval", "resume"): "queued",
     ("awaiting_approval", "refuse"): "error",
 }
+
+
 # What else than its status an arrow of a waiting call writes.
 WRITTEN = {
     "edit": {"approved_input": EDITED, "approved_params_hash": sha256_hex(EDITED)},
@@ -122,7 +94,7 @@ WRITTEN = {
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("status", STATUSES)
 async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cast, status: str, move: str) -> None:
-    call = await _in_status(tenant.alice, status)
+    call = await in_status(tenant.alice, status)
     kinds = kinds_of(call["id"])
     async with transaction(tenant.alice.scope) as connection:
         moved = await MOVES[move](connection, call)
@@ -144,7 +116,7 @@ async def test_an_arrow_is_taken_and_everything_else_changes_nothing(tenant: Cas
 @pytest.mark.parametrize("move", ["enqueue", "edit", "resume", "refuse"])
 async def test_of_two_that_move_a_waiting_call_one_does(tenant: Cast, move: str) -> None:
     status = "proposed" if move == "enqueue" else "awaiting_approval"
-    call = await _in_status(tenant.alice, status)
+    call = await in_status(tenant.alice, status)
     other = "enqueue" if move == "enqueue" else "resume"
     together = asyncio.Barrier(2)
 
@@ -161,7 +133,7 @@ async def test_of_two_that_move_a_waiting_call_one_does(tenant: Cast, move: str)
 
 
 async def test_what_a_human_decides_is_an_entry_and_moves_nothing(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "awaiting_approval")
+    call = await in_status(tenant.alice, "awaiting_approval")
     decision = {
         "id": uuid7(), "tenant_id": tenant.id, "request_id": call["approval_id"], "call_id": call["id"],
         "user_id": tenant.carol.scope.user_id, "verdict": "approve", "reason": "Bob waits.", "via": "api",
@@ -172,12 +144,12 @@ async def test_what_a_human_decides_is_an_entry_and_moves_nothing(tenant: Cast) 
     assert row_of(call["id"]) == call
     assert kinds_of(call["id"]) == ["proposed", "decided"]
     made = ledger.commitment(bytes(call["row_key"]), ledger.decided(decision))
-    assert bytes(_entries(call["id"])[1]["commitment"]) == made
-    assert _entries(call["id"])[1]["record_id"] == decision["id"]
+    assert bytes(entries_of(call["id"])[1]["commitment"]) == made
+    assert entries_of(call["id"])[1]["record_id"] == decision["id"]
 
 
 async def test_another_tenant_decides_nothing(tenant: Cast, other_tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "awaiting_approval")
+    call = await in_status(tenant.alice, "awaiting_approval")
     decision = {
         "id": uuid7(), "tenant_id": tenant.id, "request_id": call["approval_id"], "call_id": call["id"],
         "user_id": other_tenant.carol.scope.user_id, "verdict": "approve", "reason": "", "via": "api",
@@ -196,7 +168,7 @@ async def _decide(person: Person, call: Row, decision: Row) -> None:
 @pytest.mark.parametrize("move", ["requeue", "settle"])
 @pytest.mark.parametrize("status", ["claimed", "running"])
 async def test_an_old_fence_changes_nothing(tenant: Cast, status: str, move: str) -> None:
-    late = await _in_status(tenant.alice, status)
+    late = await in_status(tenant.alice, status)
     async with transaction(tenant.alice.scope) as connection:
         assert await begun.requeue(connection, as_call(late))
         assert await begun.claim(connection, tenant.alice.scope, late["id"], 15) is not None
@@ -209,7 +181,7 @@ async def test_an_old_fence_changes_nothing(tenant: Cast, status: str, move: str
 
 
 async def test_a_move_that_is_rolled_back_leaves_no_trace(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "running")
+    call = await in_status(tenant.alice, "running")
     with suppress(ZeroDivisionError):
         await _settle_and_fail(tenant.alice, call)
     assert row_of(call["id"]) == call
@@ -218,7 +190,7 @@ async def test_a_move_that_is_rolled_back_leaves_no_trace(tenant: Cast) -> None:
 
 async def test_another_tenant_moves_nothing(tenant: Cast, other_tenant: Cast) -> None:
     for status in ("proposed", "awaiting_approval", "queued", "claimed", "running"):
-        call = await _in_status(tenant.alice, status)
+        call = await in_status(tenant.alice, status)
         for move in MOVES.values():
             async with transaction(other_tenant.alice.scope) as connection:
                 assert not await move(connection, call)
@@ -236,7 +208,7 @@ async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cas
 
 
 async def test_a_call_keeps_its_times_and_attempts(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "running")
+    call = await in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
         await begun.requeue(connection, as_call(call))
         again = await begun.claim(connection, tenant.alice.scope, call["id"], 15)
@@ -257,7 +229,7 @@ FINAL_CHANGES = [
 @pytest.mark.parametrize("change", FINAL_CHANGES)
 @pytest.mark.parametrize("status", ["success", "error"])
 async def test_final_never_changes_even_for_the_owner(tenant: Cast, status: str, change: str) -> None:
-    call = await _in_status(tenant.alice, status)
+    call = await in_status(tenant.alice, status)
     if status == "error" and change.startswith("status = 'error'"):
         change = "error_code = 'timeout'"
     with pytest.raises(psycopg.errors.IntegrityError):
@@ -272,15 +244,15 @@ async def test_final_never_changes_even_for_the_owner(tenant: Cast, status: str,
      "row_key = 'x'", "row_key = NULL", "output = NULL"],
 )  # fmt: skip
 async def test_the_payload_of_a_final_call_never_changes_either(tenant: Cast, change: str) -> None:
-    call = await _in_status(tenant.alice, "success")
+    call = await in_status(tenant.alice, "success")
     with pytest.raises(psycopg.errors.IntegrityError):
         rows(f"UPDATE tool_calls SET {change} WHERE id = %(id)s RETURNING id", id=call["id"])
     assert row_of(call["id"]) == call
 
 
 async def test_the_payload_of_a_final_call_can_be_erased_and_its_entries_stand(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "success")
-    before = _entries(call["id"])
+    call = await in_status(tenant.alice, "success")
+    before = entries_of(call["id"])
     gone = ("input", "output", "params_hash", "output_hash", "row_key")
     erased = f"{', '.join(f'{name} = NULL' for name in gone)}, display = '', decision = bare_answers(decision)"
     assert len(rows(f"UPDATE tool_calls SET {erased} WHERE id = %(id)s RETURNING id", id=call["id"])) == 1
@@ -288,181 +260,28 @@ async def test_the_payload_of_a_final_call_can_be_erased_and_its_entries_stand(t
         "display": "",
         "decision": row_of(call["id"])["decision"],
     }
-    assert _entries(call["id"]) == before
-
-
-def _entries(call_id: uuid.UUID) -> list[Row]:
-    return rows("SELECT * FROM ledger_entries WHERE call_id = %(id)s ORDER BY seq", id=call_id)
-
-
-def _commitments(call: Row) -> list[bytes]:
-    payloads = [ledger.proposed(call)] + ([ledger.settled(call)] if call["status"] in ("success", "error") else [])
-    return [ledger.commitment(bytes(call["row_key"]), payload) for payload in payloads]
+    assert entries_of(call["id"]) == before
 
 
 @pytest.mark.parametrize("status", STATUSES)
 async def test_commitments_can_be_made_again_from_the_row(tenant: Cast, status: str) -> None:
-    call = await _in_status(tenant.alice, status)
-    assert _commitments(call) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
-    assert {entry["version"] for entry in _entries(call["id"])} == {ledger.VERSION}
+    call = await in_status(tenant.alice, status)
+    assert commitments_of(call) == [bytes(entry["commitment"]) for entry in entries_of(call["id"])]
+    assert {entry["version"] for entry in entries_of(call["id"])} == {ledger.VERSION}
 
 
 async def test_commitments_fit_after_a_failure_and_a_withdrawal(tenant: Cast) -> None:
-    failed = await _in_status(tenant.alice, "running")
+    failed = await in_status(tenant.alice, "running")
     async with transaction(tenant.alice.scope) as connection:
         outcome = Outcome(failure=Failure("timeout", "Too slow – é 𝒳."), display="x", execution_time_ms=30_000)
         assert await begun.settle(connection, as_call(failed), outcome)
-    withdrawn = await _in_status(tenant.alice, "queued")
+    withdrawn = await in_status(tenant.alice, "queued")
     async with transaction(tenant.alice.scope) as connection:
         assert await recorder.withdraw(connection, withdrawn["run_id"], Failure("cancelled", "Cancelled."))
     for call in (failed, withdrawn):
         after = row_of(call["id"])
         assert after["status"] == "error"
-        assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
-
-
-# --- locked instead of claimed ---------------------------------------------------------------------------------------
-async def test_a_locked_call_is_settled_with_its_effect_in_one_commit(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
-        assert held is not None
-        assert (held.call.fence, held.call.attempt, held.call.status) == (1, 1, "queued")
-        await held.connection.execute(
-            "INSERT INTO notes (id, tenant_id, user_id, title, content, tags) VALUES (%s, %s, %s, 'a', 'b', '{}')",
-            [call["id"], *tenant.alice.scope],
-        )
-        assert row_of(call["id"]) == call
-        await held.settle(success())
-    after = row_of(call["id"])
-    assert (after["status"], after["fence"], after["attempt"], after["lease_until"]) == ("success", 1, 1, None)
-    assert after["queued_at"] <= after["started_at"] <= after["finished_at"]
-    assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
-    assert len(rows("SELECT id FROM notes WHERE id = %(id)s", id=call["id"])) == 1
-
-
-async def test_a_locked_call_that_is_not_settled_is_as_it_was(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    with suppress(ZeroDivisionError):
-        async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
-            raise ZeroDivisionError
-    assert held is not None
-    assert row_of(call["id"]) == call
-    # What went wrong is recorded afterwards, and so is the attempt.
-    assert await begun.settle(None, held.call, Outcome(failure=Failure("execution_error", "It failed.")))
-    after = row_of(call["id"])
-    assert (after["status"], after["attempt"], after["fence"]) == ("error", 1, 1)
-    assert after["started_at"] == held.call.started_at
-    assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
-
-
-async def test_while_a_call_is_locked_nobody_else_takes_withdraws_or_resends_it(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
-        assert held is not None
-        async with begun.locked(tenant.alice.scope, call["id"], None, 15) as second:
-            assert second is None
-        async with transaction(tenant.alice.scope) as connection:
-            assert await _withdraw(connection, call) == []
-            assert await recorder.resend(connection, call["id"]) is False
-        await held.settle(success())
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as late:
-        assert late is None
-    assert row_of(call["id"])["status"] == "success"
-    assert kinds_of(call["id"]) == ["proposed", "settled"]
-
-
-async def test_of_two_attempts_that_were_rolled_back_one_settles(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as first:
-        pass
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as second:
-        assert first is not None and second is not None
-        await second.settle(success())
-    assert not await begun.settle(None, first.call, Outcome(failure=Failure("timeout", "Late.")))
-    assert not await begun.requeue(None, first.call)
-    assert (row_of(call["id"])["status"], kinds_of(call["id"])) == ("success", ["proposed", "settled"])
-
-
-async def test_an_attempt_that_goes_back_to_the_queue_counts(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
-        assert held is not None
-    assert await begun.requeue(None, held.call)
-    after = row_of(call["id"])
-    assert (after["status"], after["attempt"], after["fence"], after["started_at"]) == (
-        *("queued", 1, 1),
-        held.call.started_at,
-    )
-    assert after["queued_at"] > call["queued_at"]
-
-
-async def test_a_claimed_call_is_locked_under_its_fence_only(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "running")
-    async with begun.locked(tenant.alice.scope, call["id"], call["fence"] - 1, 15) as old:
-        assert old is None
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as queued:
-        assert queued is None
-    async with begun.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
-        assert held is not None
-        assert (held.call.fence, held.call.attempt) == (1, 1)
-        await held.settle(success())
-    after = row_of(call["id"])
-    assert (after["status"], after["started_at"]) == ("success", call["started_at"])
-    assert _commitments(after) == [bytes(entry["commitment"]) for entry in _entries(call["id"])]
-
-
-async def test_postgresql_ends_the_transaction_of_a_worker_that_says_nothing_any_more(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "queued")
-    async with begun.locked(tenant.alice.scope, call["id"], None, 0.2) as stopped:
-        assert stopped is not None
-        # No statement more: on a busy machine it would come too late.
-        await eventually(lambda: _free(call["id"]))
-        with pytest.raises(psycopg.Error):
-            await stopped.settle(success())
-    assert row_of(call["id"]) == call
-    async with begun.locked(tenant.alice.scope, call["id"], None, 15) as held:
-        assert held is not None
-        await held.settle(success())
-    assert kinds_of(call["id"]) == ["proposed", "settled"]
-
-
-def _free(call_id: uuid.UUID) -> bool:
-    return bool(rows("SELECT id FROM tool_calls WHERE id = %(id)s FOR UPDATE SKIP LOCKED", id=call_id))
-
-
-@pytest.mark.parametrize("statement", ["UPDATE ledger_entries SET kind = 'decided'", "DELETE FROM ledger_entries",
-                                       "UPDATE ledger_entries SET commitment = ''"])  # fmt: skip
-async def test_the_ledger_is_append_only_even_for_the_owner(tenant: Cast, statement: str) -> None:
-    call = await _in_status(tenant.alice, "success")
-    before = _entries(call["id"])
-    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
-        rows(f"{statement} WHERE call_id = %(id)s RETURNING seq", id=call["id"])
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        rows("WITH x AS (SELECT 1) SELECT 1 FROM x; TRUNCATE ledger_entries".partition("; ")[2])
-    assert _entries(call["id"]) == before
-
-
-async def test_the_app_itself_may_neither_change_nor_delete_the_ledger(tenant: Cast) -> None:
-    call = await _in_status(tenant.alice, "success")
-    for statement in ("UPDATE ledger_entries SET kind = 'decided'", "DELETE FROM ledger_entries",
-                      "TRUNCATE ledger_entries", "DELETE FROM tool_calls"):  # fmt: skip
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            async with transaction(tenant.alice.scope) as connection:
-                await connection.execute(statement.encode())
-    assert kinds_of(call["id"]) == ["proposed", "settled"]
-
-
-async def test_a_ledger_that_cannot_be_written_stops_the_call(tenant: Cast, other_tenant: Cast) -> None:
-    call = new_call()
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        # As when the call belongs to another tenant than the transaction.
-        await _propose(other_tenant.alice, tenant.alice, call)
-    assert rows("SELECT id FROM tool_calls WHERE id = %(id)s", id=call.id) == []
-
-
-async def _propose(within: Person, of: Person, call: recorder.NewCall) -> None:
-    async with transaction(within.scope) as connection:
-        await recorder.propose(connection, place(of), [call], frozenset([call.id]))
+        assert commitments_of(after) == [bytes(entry["commitment"]) for entry in entries_of(call["id"])]
 
 
 async def _settle_and_fail(person: Person, call: Row) -> None:

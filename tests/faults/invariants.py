@@ -61,7 +61,7 @@ def look(
     _decisions_stand(deployment, found, ids, decisions or {})
     _final_is_final(deployment, found, ids)
     _ledger_is_true(deployment, found, calls)
-    _walls_stand(deployment, found, runs)
+    _isolation_holds(deployment, found, runs)
     return found
 
 
@@ -157,7 +157,7 @@ def _ledger_is_true(deployment: Deployment, found: Findings, calls: list[Any]) -
                 found.others.append(f"call {call['id']} is not what its {entry['kind']} entry commits to")
 
 
-def _walls_stand(deployment: Deployment, found: Findings, runs: list[Any]) -> None:
+def _isolation_holds(deployment: Deployment, found: Findings, runs: list[Any]) -> None:
     for table, key, owned in (
         ("tool_calls", "run_id", True),
         ("turns", "run_id", True),

@@ -193,9 +193,9 @@ def test_a_worker_that_is_killed_in_a_call_costs_its_client_only_the_outcome(
     assert asking.answer is not None
     call = ended(running["id"])
     assert (call["status"], call["error_code"], call["attempt"]) == ("error", "outcome_unknown", 1)
-    told = asking.answer.text
-    if "outcome_unknown" not in told:
-        # A client is held no longer than half a minute; whoever asks again is told of the same call.
-        told = json.dumps(alice.call("gated", arguments))
-    assert "outcome_unknown" in told and str(running["id"]) in told, told
+    answer = asking.answer.text
+    if "outcome_unknown" not in answer:
+        # A client is held no longer than half a minute; whoever asks again is answered about the same call.
+        answer = json.dumps(alice.call("gated", arguments))
+    assert "outcome_unknown" in answer and str(running["id"]) in answer, answer
     assert len(recorded(tenant)) == 1

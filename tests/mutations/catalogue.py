@@ -33,10 +33,10 @@ def _function(name: str, old: str, new: str = "") -> str:
 ISOLATION = ("tests/tenants/test_catalogue.py", "tests/tenants/test_isolation.py")
 QUESTIONS = ("tests/questions/test_direct_calls.py",)
 OWNERS = ("tests/audit/test_owners.py",)
-RECORDER = ("tests/audit/test_recorder.py",)
+RECORDER = ("tests/audit/test_recorder.py", "tests/audit/test_recorder_locks.py")
 DECIDING = ("tests/approvals/test_deciding.py",)
 JOURNEYS = "tests/journeys/test_approvals.py"
-RIGHTS = ("tests/gateway/runs/test_rights_versions.py",)
+RIGHTS = ("tests/gateway/runs/test_rights_versions.py", "tests/gateway/runs/test_remembered_rights.py")
 CHANGES = "rights_changed_on_insert_update_delete"
 TOKENS = "tests/connections/test_tokens.py"
 RESERVING = "tests/budgets/test_reservations.py"
@@ -709,7 +709,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an Idempotency-Key is not compared with its request",
-        ("tests/rest/test_tool_calls_api.py",),
+        ("tests/rest/test_tool_call_keys.py",),
         "tools/invocation/once/idempotency.py",
         ' or bytes(holder["request_hash"]) != request_hash',
         "",
@@ -773,7 +773,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a member's own rights are good whatever has changed",
-        ("tests/gateway/runs/test_rights_versions.py",),
+        RIGHTS,
         "approvals/requests/rights.py",
         '    return known.version is not None and known.version == now["rights_version"] and in_time\n',
         "    return known.version is not None and in_time\n",

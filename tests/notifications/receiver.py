@@ -59,7 +59,7 @@ class Receiver:
         answer = self.answers.pop(0) if self.answers else 200
         return web.Response(status=answer) if isinstance(answer, int) else await answer(request)
 
-    async def told(self, count: int) -> None:
+    async def received(self, count: int) -> None:
         """Return when so many messages have come."""
         while len(self.messages) < count:
             self.reached.clear()

@@ -118,9 +118,9 @@ async def test_a_receiver_that_hangs_holds_up_nobody_elses_notifications(
     for _ in range(3 * delivery.AT_ONCE):
         await happen(tenant.alice)
     delivering = asyncio.create_task(delivery.deliver(tenant.id))
-    await hanging.told(delivery.AT_ONCE)
+    await hanging.received(delivery.AT_ONCE)
     # All of the other's are there while the first still hangs.
-    await receiver.told(3 * delivery.AT_ONCE)
+    await receiver.received(3 * delivery.AT_ONCE)
     assert len(hanging.messages) == delivery.AT_ONCE
     assert not delivering.done()
     hanging.released.set()

@@ -213,7 +213,7 @@ CHANGES = [
 
 @pytest.mark.parametrize("statement", CHANGES)
 @pytest.mark.parametrize("alias", ["default", "system", "operator"])
-def test_no_login_changes_the_walls(alias: str, statement: str) -> None:
+def test_no_login_changes_row_level_security(alias: str, statement: str) -> None:
     with psycopg.connect(settings.DATABASE_URLS[alias]) as connection:
         try:
             connection.execute(statement.encode())

@@ -247,7 +247,7 @@ def test_nothing_is_left_on_djangos_connection(tenant: Cast, fails: bool) -> Non
 
 
 # --- the worker and the stream ---------------------------------------------------------------------------------------
-def test_what_the_worker_does_is_done_within_the_callers_walls(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
+def test_what_the_worker_does_is_done_within_the_callers_scope(stack: Stack, tenant: Cast, other_tenant: Cast) -> None:
     stack.chat(tenant.alice, 'call: add_task {"title": "mine"}')
     for person in (tenant.bob, other_tenant.alice):
         body = stack.chat(person, "call: list_tasks {}").json()

@@ -1,5 +1,5 @@
-"""One asynchronous Redis client an event loop, for messages, hints, limits and caches: all may be lost, so all give up
-quickly."""
+"""One asynchronous Redis client an event loop, for messages, wake-ups, limits and caches: all may be lost, so all
+give up quickly."""
 
 import asyncio
 from weakref import WeakKeyDictionary

@@ -87,7 +87,7 @@ class ReplayPorts:
     async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
         """Nobody is asked."""
 
-    async def publish(self, news: ApprovalEvents) -> None:
+    async def publish(self, events: ApprovalEvents) -> None:
         """Nobody is told."""
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what other processes do to runs: woken by hints, and by one query every 2 s in case a hint was lost.
+"""Waiting for what other processes do to runs: by wake-ups, and by one query every 2 s in case one was lost.
 
 How far calls are is passed on to whoever follows them, and never looked up.
 """
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 2.0
 # Of how many calls this process keeps what they have said, for who begins to listen a moment after it was said.
 MOST_LOGGED = 64
-# Of how many hints that nobody waited for this process keeps the names, for who begins to wait a moment later.
+# Of how many wake-ups that nobody waited for this process keeps the names, for who begins to wait a moment later.
 MOST_MISSED = 1024
 _MARKS = "SELECT id, mark FROM run_marks(%s)"
 

@@ -18,43 +18,26 @@ from psycopg.types.json import Jsonb
 from approvals.models import ApprovalRule
 from approvals.requests import rights
 from approvals.rules import evaluation
-from audit.calls.recorder import Place
-from gateway.budgets.reservations import used
 from gateway.models import Agent
-from gateway.providers.interface import Answer, Usage
-from gateway.runs import lifecycle, preparation
+from gateway.runs import preparation
 from gateway.runs.agents import members
-from gateway.runs.errors import NoSuchModel
-from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.preparation import ChatRequest
-from gateway.runs.rows import TurnValues
 from services.models import Service, ServiceTool
 from tenants.models import ApiKey, Membership, RightsVersion, Tenant, User
 from tenants.scope.routing import on_login
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tests.audit.calls import new_call
 from tests.database import rows
+from tests.gateway.runs.rights import LATER, add_rule, agent_of, as_owner
 from tests.people import Cast
-from tools.gates.interface import Rights, RightsChanged
-from tools.invocation import recording
+from tools.gates.interface import Rights
 from tools.models import Grant, ToolSetting
 
 Change = Callable[[Cast], Any]
-LATER = datetime(2099, 1, 1, tzinfo=UTC)
 
 
 def _version(cast: Cast) -> uuid.UUID | None:
     found = rows("SELECT version FROM rights_versions WHERE tenant_id = %(t)s", t=cast.id)
     return found[0]["version"] if found else None
-
-
-def _rule(cast: Cast, **more: Any) -> ApprovalRule:
-    given = {"name": "mails", "tool_name": "send_email", "expires_at": LATER, "owner_id": cast.olga.scope.user_id}
-    return ApprovalRule.objects.create(tenant_id=cast.id, **given | more)
-
-
-def _agent(cast: Cast) -> Any:
-    return Agent.objects.filter(tenant_id=cast.id)
 
 
 def _membership(cast: Cast) -> Any:
@@ -89,12 +72,6 @@ def _nothing(cast: Cast) -> None:
     return None
 
 
-def _owner(statement: str, *values: Any) -> None:
-    """What no login of ours may do."""
-    with psycopg.connect(settings.DATABASE_URLS["owner"], autocommit=True) as owner:
-        owner.execute(statement.encode(), values)
-
-
 # What is there before, and what changes then.
 CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
     "a member comes": (
@@ -121,11 +98,11 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
     "a grant comes": (_nothing, lambda cast, _: _grant(cast)),
     "a grant changes": (_grant, lambda cast, each: Grant.objects.filter(id=each.id).update(effect="deny")),
     "a grant goes": (_grant, lambda cast, each: each.delete()),
-    "a rule comes": (_nothing, lambda cast, _: _rule(cast)),
+    "a rule comes": (_nothing, lambda cast, _: add_rule(cast)),
     **{
         f"a rule has another {name}": (
-            lambda cast, name=name: _rule(cast, uses_left=3 if name == "uses_left" else None),
-            lambda cast, each, name=name, value=value: _owner(
+            lambda cast, name=name: add_rule(cast, uses_left=3 if name == "uses_left" else None),
+            lambda cast, each, name=name, value=value: as_owner(
                 f"UPDATE approval_rules SET {name} = %s WHERE id = %s",
                 value(cast) if callable(value) else value, each.id,
             ),
@@ -138,14 +115,14 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
         }.items()
     },
     "a rule is used up": (
-        lambda cast: _rule(cast, uses_left=1),
+        lambda cast: add_rule(cast, uses_left=1),
         lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=0),
     ),
     "a rule has any number of uses": (
-        lambda cast: _rule(cast, uses_left=3),
+        lambda cast: add_rule(cast, uses_left=3),
         lambda cast, each: ApprovalRule.objects.filter(id=each.id).update(uses_left=None),
     ),
-    "a rule goes": (_rule, lambda cast, each: _owner("DELETE FROM approval_rules WHERE id = %s", each.id)),
+    "a rule goes": (add_rule, lambda cast, each: as_owner("DELETE FROM approval_rules WHERE id = %s", each.id)),
     "a service comes": (_nothing, lambda cast, _: _service(cast)),
     "a service changes": (_service, lambda cast, each: Service.objects.filter(id=each.id).update(enabled=False)),
     "a service goes": (_service, lambda cast, each: each.delete()),
@@ -159,7 +136,7 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
         lambda cast, each: each.delete(),
     ),
     "an agent comes": (_nothing, lambda cast, _: Agent.objects.create(tenant_id=cast.id, slug="second", name="b")),
-    "an agent changes": (_nothing, lambda cast, _: _agent(cast).update(instructions="Be brief.")),
+    "an agent changes": (_nothing, lambda cast, _: agent_of(cast).update(instructions="Be brief.")),
     **{
         f"a key has another {name}": (
             _key, lambda cast, each, name=name, value=value: ApiKey.objects.filter(id=each.id).update(**{name: value})
@@ -169,10 +146,10 @@ CHANGES: dict[str, tuple[Change, Callable[[Cast, Any], Any]]] = {
             "key_hash": uuid.uuid4().bytes,
         }.items()
     },
-    "a key goes": (_key, lambda cast, each: _owner("DELETE FROM api_keys WHERE id = %s", each.id)),
+    "a key goes": (_key, lambda cast, each: as_owner("DELETE FROM api_keys WHERE id = %s", each.id)),
     "an agent goes": (
         lambda cast: Agent.objects.create(tenant_id=cast.id, slug="second", name="b"),
-        lambda cast, each: _owner("DELETE FROM agents WHERE id = %s", each.id),
+        lambda cast, each: as_owner("DELETE FROM agents WHERE id = %s", each.id),
     ),
 }  # fmt: skip
 
@@ -191,7 +168,7 @@ def test_what_rights_are_read_from_changes_their_version(tenant: Cast, other_ten
 async def test_what_counts_and_what_says_nothing_of_rights_leaves_the_version_alone(tenant: Cast) -> None:
     def rule() -> ApprovalRule:
         with on_login("operator"):
-            made = _rule(tenant, uses_left=3)
+            made = add_rule(tenant, uses_left=3)
             User.objects.filter(id=tenant.alice.scope.user_id).update(email="alice@example.com")
             return made
 
@@ -281,7 +258,7 @@ async def test_a_members_own_rights_are_read_once_and_again_after_each_change(
 async def test_own_rights_that_a_rule_ends_are_read_again(tenant: Cast) -> None:
     def rule() -> None:
         with on_login("operator"):
-            _rule(tenant, expires_at=datetime.now(UTC) + timedelta(hours=1))
+            add_rule(tenant, expires_at=datetime.now(UTC) + timedelta(hours=1))
 
     await asyncio.to_thread(rule)
     scope = tenant.alice.scope
@@ -349,108 +326,7 @@ def test_a_tenant_that_goes_takes_its_version_along(tenant: Cast) -> None:
         assert RightsVersion.objects.filter(tenant=gone).exists()
         setting.delete()
         RightsVersion.objects.filter(tenant=gone).delete()
-    _owner("DELETE FROM tenants WHERE id = %s", gone.id)
+    as_owner("DELETE FROM tenants WHERE id = %s", gone.id)
     assert rows("SELECT 1 FROM rights_versions WHERE tenant_id = %(t)s", t=gone.id) == []
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
-        _owner("DELETE FROM tenants WHERE id = %s", tenant.id)
-
-
-# --- what a process remembers ----------------------------------------------------------------------------------------
-async def test_a_run_begins_by_what_the_agent_is_now(tenant: Cast) -> None:
-    first = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
-    assert first.view.run.profile["instructions"] == ""
-
-    def change() -> None:
-        with on_login("operator"):
-            _agent(tenant).update(instructions="Be brief.", model="offline/demo")
-
-    await asyncio.to_thread(change)
-    second = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
-    assert second.view.run.profile["instructions"] == "Be brief."
-    assert second.view.run.model == "offline/demo"
-    [found] = rows("SELECT count(*) AS runs FROM runs WHERE tenant_id = %(t)s", t=tenant.id)
-    assert found["runs"] == 2
-
-
-async def test_nobody_is_refused_by_what_has_changed_since(tenant: Cast) -> None:
-    def model(name: str) -> None:
-        with on_login("operator"):
-            _agent(tenant).update(model=name)
-
-    await asyncio.to_thread(model, "offline/none")
-    for _ in range(2):
-        with pytest.raises(NoSuchModel):
-            await preparation.open(tenant.alice.scope, ChatRequest("hello"))
-    assert rows("SELECT 1 FROM runs WHERE tenant_id = %(t)s", t=tenant.id) == []
-    await asyncio.to_thread(model, "offline/demo")
-    assert (await preparation.open(tenant.alice.scope, ChatRequest("hello"))).view.run.model == "offline/demo"
-
-
-async def test_calls_are_committed_by_the_rights_that_hold_then(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody takes a tool away after the model has been asked, and before its call is committed."""
-    execution = await preparation.open(tenant.alice.scope, ChatRequest('call: add_task {"title": "x"}'))
-
-    def change() -> None:
-        with on_login("operator"):
-            ToolSetting.objects.create(tenant_id=tenant.id, tool_name="add_task", enabled=False)
-
-    await asyncio.to_thread(change)
-    lifecycle._start(execution)
-    await lifecycle.until_rest(tenant.alice.scope, execution.view)
-    [call] = rows("SELECT status, error_code, run_id FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
-    assert (call["status"], call["error_code"]) == ("error", "not_allowed")
-    assert rows("SELECT 1 FROM tasks WHERE tenant_id = %(t)s", t=tenant.id) == []
-    assert [turn["number"] for turn in rows("SELECT number FROM turns WHERE tenant_id = %(t)s", t=tenant.id)] == [1, 2]
-
-
-@pytest.mark.parametrize("old", ["another version", "an expired rule"])
-@pytest.mark.parametrize("runs", [True, False])
-async def test_nothing_is_recorded_by_rights_that_hold_no_more(tenant: Cast, old: str, runs: bool) -> None:
-    execution = await preparation.open(tenant.alice.scope, ChatRequest("hello"))
-    assert execution.known is not None
-    stale = {"version": uuid.uuid4()} if old == "another version" else {"valid_until": datetime.now(UTC)}
-    known, run = replace(execution.known, **stale), execution.view.run
-    place = Place(*tenant.alice.scope, run.conversation_id, run.message_id, run.id, 1)
-
-    async def record() -> None:
-        if not runs:
-            alone = Place(*tenant.alice.scope, origin="api")
-            await recording.propose(None, alone, [new_call()], frozenset(), known)
-            return
-        async with LIVE_PORTS.step(execution, alone=True) as step:
-            values = TurnValues.of(Answer("Hello."), 100, 5, used("offline/demo", None, Usage()))
-            await step.commit_turn(values, place, [new_call()], frozenset(), known)
-
-    with pytest.raises(RightsChanged):
-        await record()
-    for table in ("tool_calls", "ledger_entries", "turns"):
-        assert rows(f"SELECT 1 FROM {table} WHERE tenant_id = %(t)s", t=tenant.id) == []
-    assert rows("SELECT turns FROM runs WHERE tenant_id = %(t)s", t=tenant.id) == [{"turns": 0}]
-
-
-async def test_a_rule_that_has_expired_is_not_remembered(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    def rule() -> None:
-        with on_login("operator"):
-            _rule(tenant, expires_at=datetime.now(UTC) + timedelta(hours=1))
-
-    await asyncio.to_thread(rule)
-    member = await members.under(tenant.alice.scope, None)
-    assert [each.name for each in member.rights.rules] == ["mails"]
-    assert member.rights.valid_until is not None
-
-    def expire() -> None:
-        _owner("UPDATE approval_rules SET expires_at = now() WHERE tenant_id = %s", tenant.id)
-
-    await asyncio.to_thread(expire)
-    row = members._rows[tenant.alice.scope, None]
-    monkeypatch.setitem(row, "rights_valid_until", datetime.now(UTC))
-    assert (await members.under(tenant.alice.scope, None)).rights.rules == ()
-
-
-async def test_a_process_remembers_so_many_members_and_no_more(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "MOST", 2)
-    members._rows.clear()
-    people = [tenant.alice, tenant.bob, tenant.alice, tenant.carol]
-    for person in people:
-        await members.under(person.scope, None)
-    assert list(members._rows) == [(tenant.alice.scope, None), (tenant.carol.scope, None)]
+        as_owner("DELETE FROM tenants WHERE id = %s", tenant.id)

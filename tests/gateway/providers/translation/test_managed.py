@@ -59,9 +59,9 @@ def test_an_offer_is_written_as_json_once_and_as_its_definitions_are(family: str
     body = BODIES[family](prompt)
     sent = upstream._json(body)
     assert orjson.loads(sent) == body
-    told = BODIES[family](replace(prompt, model="n"))["tools"]
-    assert isinstance(told, managed.Definitions)
-    assert told.written is body["tools"].written
+    definitions = BODIES[family](replace(prompt, model="n"))["tools"]
+    assert isinstance(definitions, managed.Definitions)
+    assert definitions.written is body["tools"].written
     assert orjson.loads(upstream._json(BODIES[family](replace(prompt, tools=(_spec("add_task"),))))) != orjson.loads(
         sent
     )

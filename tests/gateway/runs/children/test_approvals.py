@@ -93,7 +93,7 @@ async def test_a_request_is_told_above_once_the_run_that_asked_has_let_go(
             await let_go.wait()
         return await suspend(step, turn, notice)
 
-    async def told() -> tuple[bool, int]:
+    async def reported() -> tuple[bool, int]:
         seen = await lifecycle.look(tenant.alice.scope, view.id)
         names = [event.name for event in events.after(seen, events.START)]
         return seen.suspended, names.count("run.requires_action")
@@ -103,10 +103,10 @@ async def test_a_request_is_told_above_once_the_run_that_asked_has_let_go(
     await asked.wait()
     await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in lifecycle._drives)
     assert len(rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)) == 1
-    assert await told() == (False, 0)
+    assert await reported() == (False, 0)
     let_go.set()
     await answered(tenant.alice, view)
-    assert await told() == (True, 1)
+    assert await reported() == (True, 1)
 
 
 async def test_a_call_that_needs_a_human_is_refused_where_nobody_above_listens(tenant: Cast) -> None:
