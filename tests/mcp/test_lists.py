@@ -13,6 +13,7 @@ from gateway.mcp.exchange import Exchange
 from tenants.scope.routing import on_login
 from tests.mcp.raw import MODERN, OLD, Mcp
 from tests.people import Cast, Person
+from tests.tools.builtin_names import WITHOUT_A_RUN
 from tools import definitions
 from tools.models import Grant, ToolSetting
 from tools.registry import registry
@@ -21,37 +22,6 @@ if TYPE_CHECKING:
     from tests.stack import Stack
 
 pytestmark = pytest.mark.xdist_group("mcp")
-
-BUILT_IN = [
-    "add_task",
-    "cancel_schedule",
-    "canvas",
-    "complete_task",
-    "create_reminder",
-    "delete_file",
-    "edit_file",
-    "file_info",
-    "label_session",
-    "list_files",
-    "list_schedules",
-    "list_sessions",
-    "list_tasks",
-    "memory_search",
-    "memory_store",
-    "message",
-    "read_file",
-    "read_session",
-    "run_schedule",
-    "save_note",
-    "schedule",
-    "search_files",
-    "search_notes",
-    "send_email",
-    "update_task",
-    "web_fetch",
-    "web_search",
-    "write_file",
-]
 
 
 def _names(listed: dict[str, Any]) -> list[str]:
@@ -77,7 +47,7 @@ def test_two_users_with_opposite_grants_get_each_their_own(stack: "Stack", tenan
         answers = list(pool.map(ask, list(lacks) * 6))
     assert len(answers) == 18
     for person, names in answers:
-        assert names == [name for name in BUILT_IN if name != lacks[person]]
+        assert names == [name for name in WITHOUT_A_RUN if name != lacks[person]]
 
 
 def test_a_list_is_private_and_fresh_for_a_minute(stack: "Stack", tenant: Cast) -> None:

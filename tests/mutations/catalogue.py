@@ -1094,14 +1094,14 @@ MUTATIONS = (
     ),
     Mutation(
         "the log is signed on over tiles that changed",
-        ("tests/audit/test_sealing_doubt.py",),
+        ("tests/audit/sealing/test_doubt.py",),
         "audit/log/sealing.py",
         "if await _root(connection, head.size) != head.root:",
         "if False:",
     ),
     Mutation(
         "a checkpoint file that is ahead is no alarm",
-        ("tests/audit/test_sealing_doubt.py",),
+        ("tests/audit/sealing/test_doubt.py",),
         "audit/log/sealing.py",
         "if written.size > head.size:",
         "if False:",

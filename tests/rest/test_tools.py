@@ -8,40 +8,9 @@ import pytest
 from tenants.scope.routing import on_login
 from tests.people import Cast, make_unhurried_tenant
 from tests.stack import Stack
+from tests.tools.builtin_names import BUILT_IN
 from tools.models import Grant, ToolSetting
 
-BUILT_IN = [
-    "add_task",
-    "cancel_schedule",
-    "canvas",
-    "complete_task",
-    "create_reminder",
-    "delete_file",
-    "edit_file",
-    "file_info",
-    "label_session",
-    "list_files",
-    "list_schedules",
-    "list_sessions",
-    "list_tasks",
-    "memory_search",
-    "memory_store",
-    "message",
-    "read_file",
-    "read_session",
-    "run_schedule",
-    "save_note",
-    "schedule",
-    "search_files",
-    "search_notes",
-    "send_email",
-    "send_to_session",
-    "subagent",
-    "update_task",
-    "web_fetch",
-    "web_search",
-    "write_file",
-]
 NOTE = '{"title": "a", "content": "b"}'
 
 

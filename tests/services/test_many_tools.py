@@ -16,6 +16,7 @@ from tests.people import Cast
 from tests.services.api import Api, approve, as_json
 from tests.services.many import add_many
 from tests.stack import Stack
+from tests.tools.builtin_names import BUILT_IN, WITHOUT_A_RUN
 from tests.waiting import until
 
 # Of a prompt with 500 tools behind it; a token has three bytes or more.
@@ -27,15 +28,6 @@ TOOL = "office3.list_invoice_300"
 def names(tenant: Cast, url: str) -> list[str]:
     """The tenant's tools, 500 of them."""
     return add_many(tenant, url, services=5, each=100)
-
-
-BUILT_IN = [
-    "add_task", "cancel_schedule", "canvas", "complete_task", "create_reminder",
-    "delete_file", "edit_file", "file_info",
-    "label_session", "list_files", "list_schedules", "list_sessions", "list_tasks", "memory_search", "memory_store",
-    "message", "read_file", "read_session", "run_schedule", "save_note", "schedule", "search_files", "search_notes",
-    "send_email", "send_to_session", "subagent", "update_task", "web_fetch", "web_search", "write_file",
-]  # fmt: skip
 
 
 def _pin(tenant: Cast, *tools: str, **more: Any) -> None:
@@ -195,38 +187,7 @@ def test_the_demo_model_finds_what_it_is_not_shown(stack: Stack, tenant: Cast, n
 def test_an_agent_with_few_tools_is_shown_each_as_before(stack: Stack, model: Upstream, tenant: Cast) -> None:
     script = model.script(completion("Hello."))
     _ask(stack, tenant, f"{script.name} hello")
-    assert _shown(script.asked[0]) == [
-        "add_task",
-        "cancel_schedule",
-        "canvas",
-        "complete_task",
-        "create_reminder",
-        "delete_file",
-        "edit_file",
-        "file_info",
-        "label_session",
-        "list_files",
-        "list_schedules",
-        "list_sessions",
-        "list_tasks",
-        "memory_search",
-        "memory_store",
-        "message",
-        "read_file",
-        "read_session",
-        "run_schedule",
-        "save_note",
-        "schedule",
-        "search_files",
-        "search_notes",
-        "send_email",
-        "send_to_session",
-        "subagent",
-        "update_task",
-        "web_fetch",
-        "web_search",
-        "write_file",
-    ]
+    assert _shown(script.asked[0]) == BUILT_IN
     _pin(tenant, "web_search", max_offered_tools=4)
     script = model.script(completion("Hello."))
     _ask(stack, tenant, f"{script.name} hello")
@@ -242,37 +203,7 @@ def test_mcp_clients_and_rest_are_listed_every_tool_and_no_finder(stack: Stack, 
         cursor = page.get("nextCursor")
         if cursor is None:
             break
-    own = [
-        "add_task",
-        "cancel_schedule",
-        "canvas",
-        "complete_task",
-        "create_reminder",
-        "delete_file",
-        "edit_file",
-        "file_info",
-        "label_session",
-        "list_files",
-        "list_schedules",
-        "list_sessions",
-        "list_tasks",
-        "memory_search",
-        "memory_store",
-        "message",
-        "read_file",
-        "read_session",
-        "run_schedule",
-        "save_note",
-        "schedule",
-        "search_files",
-        "search_notes",
-        "send_email",
-        "update_task",
-        "web_fetch",
-        "web_search",
-        "write_file",
-    ]
-    assert listed == sorted([*own, *names])
+    assert listed == sorted([*WITHOUT_A_RUN, *names])
     over_rest = stack.get(tenant.alice, "/api/v1/tools/").json()["tools"]
     # Only a run's call begins another run.
     assert [tool["name"] for tool in over_rest] == sorted([*listed, "send_to_session", "subagent"])

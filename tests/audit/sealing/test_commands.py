@@ -3,10 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from django.conf import settings
 
 from audit.log import keys
@@ -14,20 +12,8 @@ from audit.log.notes import Signer
 from tests import processes
 from tests.audit import logs
 from tests.database import rows
-from tests.people import Cast, make_tenant
+from tests.people import Cast
 from tests.stack import ROOT
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
 
 
 def _audit(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,6 +1,5 @@
 """What the log is signed with: one key, made once, changed on request, and never another."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,7 @@ from audit.log.errors import LogDiffers, WrongSigningKey
 from audit.log.notes import Checkpoint, Signer, Verifier, open_note
 from tests.audit import logs
 from tests.database import rows
-from tests.people import Cast, make_tenant
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
+from tests.people import Cast
 
 
 def _key() -> str:

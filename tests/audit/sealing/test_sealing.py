@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,6 @@ from tests.audit import logs, proofs
 from tests.audit.calls import REFUSED, new_call, place
 from tests.database import rows
 from tests.people import Cast, Person, make_tenant
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What is not the log that was signed is not gone on with, until a new one is begun."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,7 @@ from audit.log.leaves import leaf_hash
 from audit.log.notes import Signer
 from tests.audit import logs
 from tests.database import rows
-from tests.people import Cast, make_tenant
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
+from tests.people import Cast
 
 
 async def test_an_old_backup_that_was_restored_is_an_alarm_and_nothing_is_signed(people: Cast) -> None:

@@ -1,8 +1,6 @@
 """The newest head reaches a witness, and a witness that does not answer keeps nobody waiting."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -14,19 +12,7 @@ from audit.log import checkpoints, sealing, witness
 from audit.log.notes import Checkpoint, open_note
 from tests.audit import logs
 from tests.database import rows
-from tests.people import Cast, make_tenant
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
+from tests.people import Cast
 
 
 class Witness:

@@ -1,9 +1,7 @@
 """Each settled call is counted once, for its user and for its tenant."""
 
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +13,7 @@ from tenants.scope.transactions import transaction
 from tests.audit import logs
 from tests.audit.calls import REFUSED, new_call, place
 from tests.database import rows
-from tests.people import Cast, Person, make_tenant
-
-
-@pytest.fixture(autouse=True)
-def _own_log(tmp_path: Path) -> Iterator[None]:
-    with logs.own_log(tmp_path):
-        yield
-
-
-@pytest.fixture
-def people(_own_log: None) -> Cast:
-    """A tenant in the log's own database."""
-    return make_tenant()
+from tests.people import Cast, Person
 
 
 async def _ran(person: Person, milliseconds: int | None, *, failure: Failure | None = None, **call: Any) -> None:

@@ -1,0 +1,36 @@
+"""The tools that come with Toolgate, as lists of them show them: a new one is a line here."""
+
+BUILT_IN = [
+    "add_task",
+    "cancel_schedule",
+    "canvas",
+    "complete_task",
+    "create_reminder",
+    "delete_file",
+    "edit_file",
+    "file_info",
+    "label_session",
+    "list_files",
+    "list_schedules",
+    "list_sessions",
+    "list_tasks",
+    "memory_search",
+    "memory_store",
+    "message",
+    "read_file",
+    "read_session",
+    "run_schedule",
+    "save_note",
+    "schedule",
+    "search_files",
+    "search_notes",
+    "send_email",
+    "send_to_session",
+    "subagent",
+    "update_task",
+    "web_fetch",
+    "web_search",
+    "write_file",
+]
+# Only a run's call begins another run.
+WITHOUT_A_RUN = [name for name in BUILT_IN if name not in ("send_to_session", "subagent")]
