@@ -34,7 +34,7 @@ from gateway.runs.agents import versions as agent_versions
 from gateway.runs.agents.queries import create_tenant
 from gateway.runs.errors import DefaultAgent
 from gateway.schedules import admin as schedules_admin
-from tenants.admin import MembershipInline
+from tenants.admin.people import MembershipInline
 from tenants.errors import Refused
 from tenants.login import sessions
 from tenants.login.authentication import SIGN_ON_IN_SESSION, has_second_factor

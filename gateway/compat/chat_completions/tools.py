@@ -3,11 +3,8 @@
 from typing import Any, Literal
 
 from gateway.compat.openai_fields import Fields, WrongType, WrongValue
+from gateway.compat.openai_tools import MAX_NAME_CHARACTERS, MAX_TOOLS, new_name
 from gateway.providers.interface import ClientTool, ResponseFormat, ToolChoice
-
-MAX_TOOLS = 1_000
-MAX_NAME_CHARACTERS = 200
-"""OpenAI itself takes 64 letters, digits, _ and -; a provider gets an alias of any other name."""
 
 _Kind = Literal["none", "auto", "required"]
 
@@ -33,28 +30,18 @@ def _tool(tool: Fields, seen: set[str]) -> ClientTool:
         return _function(tool.need_object("function"), tool.values, seen)
     if kind == "custom":
         custom = tool.need_object("custom")
-        name = _name(custom, seen)
+        name = new_name(custom, seen)
         return ClientTool(name, custom.text("description") or "", family="openai", raw=tool.values)
     # The provider runs it, and knows what it is.
     return ClientTool(kind, family="openai", raw=tool.values)
 
 
 def _function(function: Fields, raw: dict[str, Any], seen: set[str]) -> ClientTool:
-    name = _name(function, seen)
+    name = new_name(function, seen)
     description = function.text("description") or ""
     parameters = function.object("parameters")
     schema = {"type": "object", "properties": {}} if parameters is None else parameters.values
     return ClientTool(name, description, schema, function.boolean("strict"), "openai", raw)
-
-
-def _name(holder: Fields, seen: set[str]) -> str:
-    name = holder.need_text("name", MAX_NAME_CHARACTERS)
-    if not name.isprintable():
-        raise WrongValue(holder.place("name"), "it must be printable.")
-    if name in seen:
-        raise WrongValue(holder.place("name"), f"another tool has the name {name[:100]!r} too.")
-    seen.add(name)
-    return name
 
 
 def choice(asked: Fields, given: tuple[ClientTool, ...]) -> tuple[tuple[ClientTool, ...], ToolChoice | None]:

@@ -6,12 +6,9 @@ Tools that OpenAI runs itself are refused by name: providers are asked over chat
 from typing import Any, Literal
 
 from gateway.compat.openai_fields import Fields, WrongType, WrongValue
+from gateway.compat.openai_tools import MAX_NAME_CHARACTERS, MAX_TOOLS, new_name
 from gateway.compat.responses.input import SERVER
 from gateway.providers.interface import ClientTool, ResponseFormat, ToolChoice
-
-MAX_TOOLS = 1_000
-MAX_NAME_CHARACTERS = 200
-"""OpenAI itself takes 64 letters, digits, _ and -; a provider gets an alias of any other name."""
 
 _Kind = Literal["none", "auto", "required"]
 _MODES: tuple[_Kind, ...] = ("none", "auto", "required")
@@ -34,7 +31,7 @@ def tools(asked: Fields) -> tuple[ClientTool, ...]:
 
 
 def _function(tool: Fields, seen: set[str]) -> ClientTool:
-    name = _name(tool, seen)
+    name = new_name(tool, seen)
     _refuse_others(tool, _OF_FUNCTION)
     parameters = tool.object("parameters")
     schema = {"type": "object", "properties": {}} if parameters is None else parameters.values
@@ -43,7 +40,7 @@ def _function(tool: Fields, seen: set[str]) -> ClientTool:
 
 def _custom(tool: Fields, seen: set[str]) -> ClientTool:
     """A tool whose calls carry text of any form, as chat completions define it."""
-    name = _name(tool, seen)
+    name = new_name(tool, seen)
     _refuse_others(tool, _OF_CUSTOM)
     description = tool.text("description") or ""
     custom: dict[str, Any] = {"name": name} | ({"description": description} if description else {})
@@ -60,16 +57,6 @@ def _refuse_others(tool: Fields, known: tuple[str, ...]) -> None:
     for name, value in tool.rest(*known).items():
         if value and value != ["direct"]:
             raise WrongValue(tool.place(name), "it is not supported here.")
-
-
-def _name(tool: Fields, seen: set[str]) -> str:
-    name = tool.need_text("name", MAX_NAME_CHARACTERS)
-    if not name.isprintable():
-        raise WrongValue(tool.place("name"), "it must be printable.")
-    if name in seen:
-        raise WrongValue(tool.place("name"), f"another tool has the name {name[:100]!r} too.")
-    seen.add(name)
-    return name
 
 
 def choice(asked: Fields, given: tuple[ClientTool, ...]) -> tuple[tuple[ClientTool, ...], ToolChoice | None]:
