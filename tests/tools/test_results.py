@@ -59,3 +59,36 @@ def test_a_schema_beyond_the_limit_is_left_out():
 
 def test_a_very_long_message_is_cut():
     assert len(json.loads(failure("execution_error", "x" * 100_000))["error"]["message"]) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ({"type": "image", "mimeType": "image/png", "data": "A" * 300}, {"data": "(300 characters of base64, "}),
+        ({"type": "audio", "mimeType": "audio/ogg", "data": "A" * 300}, {"data": "(300 characters of base64, "}),
+        ({"type": "resource", "resource": {"uri": "a:b", "blob": "A" * 300}}, {"resource": "(300 characters of "}),
+    ],
+)
+def test_images_and_files_of_a_result_are_named_and_not_shown(block, told):
+    shown = json.loads(
+        success({"content": [{"type": "text", "text": "A" * 300}, block], "structuredContent": {"a": 1}})
+    )
+    text, found = shown["data"]["content"]
+    assert text == {"type": "text", "text": "A" * 300}
+    assert found | told == block | told and "A" * 300 not in json.dumps(found)
+    for name, words in told.items():
+        assert words in json.dumps(found[name])
+    assert (shown["data"]["structuredContent"], "truncated" in shown) == ({"a": 1}, False)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"content": "A" * 300}, {"content": [7, None, {}]}, {"content": [{"type": "image", "data": 7}]},
+        {"content": [{"type": "image", "data": "AAAA"}]}, {"content": [{"type": "resource", "resource": 7}]},
+        {"content": [{"type": "resource", "resource": {"text": "A" * 300}}]},
+        [{"type": "image", "data": "A" * 300}],
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_such_a_result_is_told_as_it_is(data):
+    assert json.loads(success(data)) == {"ok": True, "data": data}

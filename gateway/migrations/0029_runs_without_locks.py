@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
     the next version of a run beside it, so that a turn changes no index."""
 
     dependencies = [
-        ("gateway", "0026_run_tokens"),
+        ("gateway", "0028_calls_that_wait_for_runs"),
         ("audit", "0021_calls_without_locks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
