@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+from gateway.providers.failures import Failures
 
 from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import (
@@ -17,7 +18,6 @@ from gateway.providers.errors import (
     ProviderRefused,
     ProviderUnavailable,
 )
-from gateway.providers.failures import Failures
 from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai.provider import OpenAIProvider
