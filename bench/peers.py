@@ -1,7 +1,8 @@
 """`python -m bench.peers --litellm URL --contextforge URL`: other gateways on this machine beside Toolgate, in one run.
 
-Each is asked for the same chats by the same load generator, in turn, and each asks the same fake provider. They have to
-run already, outside of containers, with that provider configured: docs/operations/performance.md says how.
+Each is asked for the same chats and the same calls of an MCP tool by the same load generator, in turn, and each asks
+the same fake provider and MCP server. They have to run already, outside of containers, with both configured:
+docs/operations/performance.md says how.
 """
 
 import argparse
@@ -12,15 +13,17 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from bench.parts import service_calls
 from bench.rig import machine
 from bench.rig.load import Plan
 from bench.rig.measure import Figures, median
 from bench.rig.stack import Stack
-from bench.rig.upstream import WORDS
+from bench.rig.upstream import FOUND, SERVICE_SECONDS, WORDS
 from bench.scenarios import COMPATIBLE_PATH, CONTENT, V1_CHAT, request_text
 
 PROVIDER_PORT = 8199
 PEERS = {"litellm": "LiteLLM", "contextforge": "ContextForge"}
+MCP_PATHS = {"litellm": "/mcp", "contextforge": "/mcp/"}
 # (title, streamed, concurrency)
 MEASURED = (
     ("chat, c1", False, 1),
@@ -29,7 +32,9 @@ MEASURED = (
     ("streamed, c1", True, 1),
     ("streamed, c16", True, 16),
 )
+TOOL_CALLS = "tools/call at /mcp, c16"
 OURS = ("web", "worker", "beat", "postgres", "redis")
+MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 WARM_UP_SECONDS, WARM_SECONDS = 2.0, 0.5
 
 
@@ -43,6 +48,8 @@ class Gateway:
     model: str
     keys: list[str]
     pids: list[int]
+    mcp_path: str = "/mcp"
+    tool: str = service_calls.OF_SERVICE
 
     def plan(self, streamed: bool, concurrency: int, seconds: float) -> Plan:
         """Chats for so many seconds, streamed or whole."""
@@ -52,6 +59,13 @@ class Gateway:
         requests = [request_text(self.port, self.path, body, key) for key in self.keys]
         first = WORDS[0].strip() if streamed else ""
         return Plan(self.port, requests, concurrency, seconds, WARM_SECONDS, WORDS[-1].strip(), first)
+
+    def tool_plan(self, concurrency: int, seconds: float) -> Plan:
+        """Calls of the MCP server's tool for so many seconds, each in a request of its own, without a session."""
+        params = {"name": self.tool, "arguments": {"query": "quick question"}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        requests = [request_text(self.port, self.mcp_path, body, key, MCP_HEADERS) for key in self.keys]
+        return Plan(self.port, requests, concurrency, seconds, WARM_SECONDS, FOUND[0]["content"])
 
 
 def main() -> int:
@@ -64,6 +78,9 @@ def main() -> int:
         parser.add_argument(
             f"--{option}-model", default="bench", help="its name of the provider's model `chat` (bench)"
         )
+        parser.add_argument(
+            f"--{option}-tool", default="bench-search", help="its name of the MCP server's tool (bench-search)"
+        )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     given = parser.parse_args()
@@ -71,6 +88,7 @@ def main() -> int:
         parser.error("the figures are read from /proc, which only Linux has")
     with Stack(provider_port=given.provider_port) as stack:
         gateways = [_toolgate(stack), *_peers(parser, given)]
+        service_calls.add_service(stack)
         measured = run(stack, gateways, given.rounds, given.seconds)
         memory = {each.name: sum(machine.memory(pid)["pss_mib"] for pid in each.pids) for each in gateways}
     print(text(measured, memory))
@@ -96,7 +114,8 @@ def _peers(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[G
             parser.error(f"--{option}: nobody listens at port {parts.port}, or it is another user's process")
         path = parts.path.rstrip("/") + COMPATIBLE_PATH
         model, key = getattr(given, f"{option}_model"), getattr(given, f"{option}_key")
-        found.append(Gateway(name, parts.port, path, model, [key], [listening]))
+        mcp_path, tool = parts.path.rstrip("/") + MCP_PATHS[option], getattr(given, f"{option}_tool")
+        found.append(Gateway(name, parts.port, path, model, [key], [listening], mcp_path, tool))
     return found
 
 
@@ -106,11 +125,14 @@ def run(stack: Stack, gateways: list[Gateway], rounds: int, seconds: float) -> d
     for each in gateways:
         for streamed in (False, True):
             _sample(stack, each, each.plan(streamed, 16, WARM_UP_SECONDS))
+        _sample(stack, each, each.tool_plan(16, WARM_UP_SECONDS))
     for _ in range(rounds):
         for title, streamed, concurrency in MEASURED:
             for each in gateways:
                 figures = _sample(stack, each, each.plan(streamed, concurrency, seconds))
                 samples[each.name].setdefault(title, []).append(figures)
+        for each in gateways:
+            samples[each.name].setdefault(TOOL_CALLS, []).append(_sample(stack, each, each.tool_plan(16, seconds)))
     return {name: {title: median(each) for title, each in titles.items()} for name, titles in samples.items()}
 
 
@@ -125,14 +147,17 @@ def text(measured: dict[str, dict[str, Figures]], memory: dict[str, float]) -> s
     """The table: a column a gateway, Toolgate first."""
     names = list(measured)
     lines = [f"  {'per second; p50 ms; CPU ms a request':<40}" + "".join(f"{name:>26}" for name in names)]
-    for title, streamed, _ in MEASURED:
+    for title, streamed, _ in (*MEASURED, (TOOL_CALLS, False, 16)):
         cells = [_cell(measured[name][title], streamed) for name in names]
         lines.append(f"  {title + (' (p50 of the first token)' if streamed else ''):<40}{''.join(cells)}")
     lines.append(f"  {'memory, PSS in MiB':<40}" + "".join(f"{memory[name]:>26.0f}" for name in names))
     lines.append(
         "  Toolgate's CPU and memory are those of web, worker, beat, PostgreSQL and Valkey; a peer's those of the"
     )
-    lines.append("  process that listens and its children, without its database.")
+    lines.append(
+        "  process that listens and its children, without its database. The tool is an MCP server's that answers"
+    )
+    lines.append(f"  in {1000 * SERVICE_SECONDS:g} ms; only Toolgate records its calls.")
     for name in names:
         wrong = [figures for figures in measured[name].values() if figures["errors"]]
         lines += [

@@ -42,10 +42,11 @@ class Scenario:
         return Plan(port, requests, concurrency, seconds, warm_seconds, self.expected, self.first, times)
 
 
-def request_text(port: int, path: str, body: dict[str, Any], key: str) -> str:
+def request_text(port: int, path: str, body: dict[str, Any], key: str, headers: dict[str, str] | None = None) -> str:
     content = orjson.dumps(body).decode()
+    more = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
     return (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n{more}"
         f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n{content}"
     )
 

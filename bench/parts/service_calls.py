@@ -27,12 +27,17 @@ _numbers = itertools.count(1)
 
 def service_calls(stack: Stack, seconds: float) -> dict[str, Figures]:
     """The medians of both tools."""
-    stack.output_of("bench.parts.service_calls", "--add", f"http://127.0.0.1:{stack.ports['provider']}/mcp")
+    add_service(stack)
     samples: dict[str, list[Figures]] = {BUILT_IN: [], OF_SERVICE: []}
     for _ in range(ROUNDS):
         for tool, each in samples.items():
             each.append(measure(stack, _plan(stack, tool, seconds)))
     return {tool: median(each) for tool, each in samples.items()}
+
+
+def add_service(stack: Stack) -> None:
+    """Add the fake MCP server to the benchmark's tenant."""
+    stack.output_of("bench.parts.service_calls", "--add", f"http://127.0.0.1:{stack.ports['provider']}/mcp")
 
 
 def lines(measured: dict[str, Figures]) -> list[str]:

@@ -7,11 +7,10 @@ The same call (list_tasks, by 20 members in turn, 16 at a time) as `tools/call` 
 import argparse
 from typing import Any
 
-import orjson
-
 from bench.rig.load import Plan
 from bench.rig.measure import Figures, measure, median
 from bench.rig.stack import Stack
+from bench.scenarios import request_text
 
 CONCURRENCY, ROUNDS, WARM_SECONDS = 16, 3, 0.5
 TOOL = "list_tasks"
@@ -66,13 +65,8 @@ def _ways() -> dict[str, tuple[str, dict[str, Any], dict[str, str], str]]:
 def _plan(
     stack: Stack, seconds: float, path: str, body: dict[str, Any], headers: dict[str, str], expected: str
 ) -> Plan:
-    port, content = stack.ports["web"], orjson.dumps(body).decode()
-    more = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    requests = [
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {key}\r\n{more}"
-        f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n{content}"
-        for key in stack.keys
-    ]
+    port = stack.ports["web"]
+    requests = [request_text(port, path, body, key, headers) for key in stack.keys]
     return Plan(port, requests, CONCURRENCY, seconds, WARM_SECONDS, expected)
 
 

@@ -4,7 +4,7 @@ The provider speaks OpenAI's chat completions. The model's name says what it doe
 tool's name calls that tool, `list_tasks*8` eight times in one turn, and answers with text once it has the results;
 `hold` streams one word and falls silent for HOLD_SECONDS.
 The search engine speaks SearXNG's JSON and takes SEARCH_SECONDS for every answer, and SERVICE_SECONDS where the query
-begins with `quick`. So long does an MCP server of one tool take, too, which is every POST that is JSON-RPC.
+begins with `quick`. So long does the tool of an MCP server take, too, which is every POST that is JSON-RPC.
 """
 
 import asyncio
@@ -58,16 +58,34 @@ FOUND = [{"title": "A page", "url": "https://example.com/", "content": "What the
 SEARCH = _json(orjson.dumps({"query": "anything", "results": FOUND}))
 
 
+SEARCH_TOOL = {
+    "name": "search",
+    "description": "Search the web.",
+    "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+}
+ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
+
+
 def _mcp(request: dict[str, Any]) -> bytes:
-    """What an MCP server of 2026-07-28 answers whose tool finds what the search engine does."""
+    """What an MCP server of one tool answers, which finds what the search engine does: of 2026-07-28, and of the
+    revision that an `initialize` asks for."""
     found = {"query": "anything", "results": FOUND}
+    initialize = {
+        "protocolVersion": request.get("params", {}).get("protocolVersion"),
+        "serverInfo": {"name": "bench", "version": "1"},
+        "capabilities": {"tools": {}},
+    }
     results: dict[str, dict[str, Any]] = {
+        "initialize": initialize,
         "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+        "tools/list": {"tools": [SEARCH_TOOL]},
         "tools/call": {
             "content": [{"type": "text", "text": orjson.dumps(found).decode()}], "structuredContent": found
         },
     }  # fmt: skip
-    result = {"resultType": "complete", **results[request["method"]]}
+    if "id" not in request:
+        return ACCEPTED
+    result = {"resultType": "complete", **results.get(request["method"], {})}
     return _json(orjson.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}))
 
 
@@ -124,7 +142,8 @@ class Upstream(asyncio.Protocol):
 
     def _answer(self, request: dict[str, Any]) -> None:
         if "jsonrpc" in request:
-            asyncio.get_running_loop().call_later(SERVICE_SECONDS, self.transport.write, _mcp(request))
+            seconds = SERVICE_SECONDS if request["method"] == "tools/call" else 0
+            asyncio.get_running_loop().call_later(seconds, self.transport.write, _mcp(request))
         elif request["model"] == "hold":
             self.transport.write(TEXT_STREAM[0])
             asyncio.get_running_loop().call_later(HOLD_SECONDS, self._write, TEXT_STREAM[1:])
