@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from gateway.providers.failures import Failures
 
 from gateway.providers.anthropic.provider import AnthropicProvider
 from gateway.providers.errors import (
@@ -21,6 +20,7 @@ from gateway.providers.errors import (
 from gateway.providers.gemini.provider import GeminiProvider
 from gateway.providers.interface import OnText, Provider
 from gateway.providers.openai.provider import OpenAIProvider
+from gateway.providers.transport.failures import Failures
 from gateway.providers.transport.upstream import FellSilent, limited
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider, events
