@@ -1,9 +1,13 @@
-"""Django's settings, made from the environment; `docs/reference/settings.md` lists every variable."""
+"""Django's settings, made from the environment; `docs/reference/settings.md` lists every variable.
+
+What no variable changes is beside it: `fixed`, `openapi`, `admin_theme`.
+"""
 
 import re
 from datetime import timedelta
 from email.utils import parseaddr
 
+from gateway.config import admin_theme, fixed, openapi
 from gateway.process import environment as env
 from tenants.people.encryption import WrongKey, check_keys
 from tenants.scope.logins import derived_urls, generated_secrets
@@ -57,67 +61,11 @@ for _origin in CORS_ALLOWED_ORIGINS:
         raise env.WrongSetting(f"CORS_ALLOWED_ORIGINS must be like https://app.example.com, not {_origin!r}")
 
 # --- what is installed -----------------------------------------------------------------------------------------------
-INSTALLED_APPS = [
-    "unfold",
-    "unfold.contrib.filters",
-    "django.contrib.admin",
-    # Before Django's accounts, two of whose commands it replaces.
-    "tenants.replaced_commands",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "csp",
-    "django_filters",
-    "django_htmx",
-    "rest_framework",
-    "drf_spectacular",
-    "drf_spectacular_sidecar",
-    "allauth",
-    "allauth.account",
-    "allauth.idp.oidc",
-    "allauth.mfa",
-    "tenants",
-    "audit",
-    "tools",
-    "services",
-    "notifications",
-    "approvals",
-    "gateway",
-]
-MIDDLEWARE = [
-    "gateway.process.request_ids.RequestId",
-    "gateway.process.request_ids.sound_input",
-    "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
-    "tenants.scope.operator_database.OperatorDatabase",
-    "allauth.account.middleware.AccountMiddleware",
-]
+INSTALLED_APPS = fixed.INSTALLED_APPS
+MIDDLEWARE = fixed.MIDDLEWARE
 ROOT_URLCONF = "gateway.config.urls"
 ASGI_APPLICATION = "gateway.config.asgi.application"
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-            ]
-        },
-    }
-]
+TEMPLATES = fixed.TEMPLATES
 
 # --- PostgreSQL: one login a purpose ---------------------------------------------------------------------------------
 _urls = {"default": "DATABASE_URL", "system": "DATABASE_SYSTEM_URL", "operator": "DATABASE_OPERATOR_URL"}
@@ -345,183 +293,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 X_FRAME_OPTIONS = "DENY"
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": ["'none'"],
-        "script-src": ["'self'"],
-        "style-src": ["'self'"],
-        "img-src": ["'self'", "data:"],
-        "font-src": ["'self'"],
-        "connect-src": ["'self'"],
-        "form-action": ["'self'"],
-        "base-uri": ["'none'"],
-        "frame-ancestors": ["'none'"],
-    }
-}
-
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [
-        "gateway.http.drf.ApiKeyAuthentication",
-        "gateway.http.drf.SessionAuthentication",
-    ],
-    "DEFAULT_PERMISSION_CLASSES": ["gateway.http.drf.HasScope"],
-    "DEFAULT_RENDERER_CLASSES": ["gateway.http.rendering.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.http.drf.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PAGINATION_CLASS": "gateway.rest.framework.pagination.Pages",
-    "PAGE_SIZE": 50,
-    "EXCEPTION_HANDLER": "gateway.http.drf_errors.handle",
-    # `Accept` says what form is wanted, and nothing else does.
-    "URL_FORMAT_OVERRIDE": None,
-    "UNAUTHENTICATED_USER": None,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Toolgate",
-    "DESCRIPTION": "A multi-tenant LLM tool gateway with a database audit. Every answer carries `X-Request-Id`.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
-    "SERVE_AUTHENTICATION": [],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "displayOperationId": True, "defaultModelsExpandDepth": 0},
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_SUFFIX": "",
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "ENUM_NAME_OVERRIDES": {
-        "RunStatus": "gateway.rest.chat.run_serializers.RUN_STATUSES",
-        "RunErrorCode": "gateway.rest.chat.run_serializers.ERROR_CODES",
-        "IncompleteReason": "gateway.rest.chat.run_serializers.INCOMPLETE_REASONS",
-        "FinishReason": "gateway.rest.chat.run_serializers.FINISH_REASONS",
-        "ReplayEventName": "gateway.rest.chat.run_serializers.REPLAY_EVENTS",
-        "ToolCallOutcome": "gateway.rest.chat.run_serializers.OUTCOMES",
-        "MessageRole": "gateway.models.Message.Author",
-        "TaskStatus": "tools.models.Task.Status",
-        "TaskPriority": "tools.models.Task.Priority",
-        "ToolCallStatus": "audit.models.Status",
-        "ToolCallOrigin": "audit.models.Origin",
-        "ToolCallErrorCode": "audit.models.ErrorCode",
-        "Gate": "gateway.rest.call_serializers.GATES",
-        "Tier": "tools.interface.Tier",
-        "ApprovalStatus": "approvals.models.ApprovalRequest.Status",
-        "Verdict": "approvals.models.ApprovalDecision.Verdict",
-        "CredentialType": "gateway.rest.services.service_serializers._CREDENTIALS",
-        "QuestionStatus": "approvals.models.Question.Status",
-        "AnswerAction": "approvals.models.Question.Action",
-        "EndedQuestionStatus": "approvals.models.ENDED",
-        "RunKind": "gateway.models.Kind",
-        "TenantTaint": "tenants.models.Tenant.Taint",
-        "SlotCause": "gateway.schedules.models.ScheduleSlot.Cause",
-        "SlotStatus": "gateway.schedules.models.ScheduleSlot.Status",
-        "RequiredActionType": "gateway.rest.chat.run_serializers.ACTION_TYPES",
-        "DecisionVia": "gateway.rest.approvals.request_serializers.VIA",
-        "EditOperation": "gateway.rest.approvals.request_serializers.EDITS",
-        "RuleState": "approvals.rules.rulebook.STATES",
-        "Role": "tenants.models.Role",
-        "ErasureSubject": "gateway.rest.audit.erasures.SUBJECTS",
-        "ErasureScope": "audit.models.Erasure.Scope",
-        "ProviderKind": "gateway.providers.routing.models.ModelProvider.Kind",
-        "ServiceKind": "services.models.Service.Kind",
-        "LedgerEntryKind": "audit.models.LedgerEntry.Kind",
-        "ProblemCode": "gateway.http.problems.codes",
-    },
-    "TAGS": [
-        {"name": "runs", "description": "Ask, and follow what comes of it."},
-        {"name": "conversations", "description": "One's own conversations and their messages."},
-        {"name": "tools", "description": "The tools that the caller may use."},
-        {"name": "tool-calls", "description": "The history of calls, and their receipts."},
-        {"name": "providers", "description": "A tenant's own providers of models."},
-        {"name": "models", "description": "Which models may be used, fallbacks and prices."},
-        {"name": "services", "description": "Services whose tools a tenant added."},
-        {"name": "connections", "description": "One's own accounts at services."},
-        {"name": "approvals", "description": "Calls that wait for a human."},
-        {"name": "questions", "description": "What the caller's own calls ask."},
-        {"name": "approval-rules", "description": "Rules that decide in advance."},
-        {"name": "access-conditions", "description": "What the tenant demands of calls, by their context."},
-        {"name": "alert-level", "description": "How alarmed the tenant is."},
-        {
-            "name": "agents",
-            "description": "Agents and their versions; their tools for clients that run their own loop.",
-        },
-        {"name": "tool-settings", "description": "What the tenant says of each of its tools."},
-        {"name": "grants", "description": "Who may, or may not, use a tool whatever their role allows."},
-        {"name": "limits", "description": "Requests per minute of the tenant, a person and a key."},
-        {"name": "kill-switches", "description": "What is stopped at once."},
-        {"name": "changes", "description": "Who changed which setting."},
-        {"name": "ledger", "description": "What the log of all calls is verified with."},
-        {"name": "erasures", "description": "What was erased, and erasing."},
-        {"name": "schedules", "description": "What is asked again and again: one's own; owners see the tenant's."},
-        {"name": "keys", "description": "API keys: one's own; owners see all of their tenant."},
-        {"name": "sessions", "description": "Where the caller is logged in."},
-        {"name": "budgets", "description": "What the tenant, its people, agents and keys may spend, and have spent."},
-        {"name": "usage", "description": "What models and tools were used for, and what it cost."},
-        {"name": "usage.csv", "description": "The same as a file."},
-        {"name": "telemetry", "description": "What clients report that they have run themselves."},
-        {"name": "me", "description": "The caller, and the language and time zone that they chose."},
-        {"name": "notes", "description": "What models have noted for the caller."},
-        {"name": "memories", "description": "What models remember for the caller and for the whole tenant."},
-        {"name": "tasks", "description": "The caller's tasks."},
-        {"name": "inbox", "description": "What the caller was told."},
-        {"name": "destinations", "description": "Where the caller's messages may go without asking."},
-        {"name": "messages", "description": "What was sent in the caller's name, and how far it is."},
-        {"name": "reminders", "description": "What the caller is reminded of."},
-        {"name": "notification-targets", "description": "Where events of the tenant go."},
-        {"name": "members", "description": "Who is in the tenant, and as what."},
-        {"name": "invitations", "description": "Links that make somebody a member, once."},
-        {"name": "sign-on", "description": "The providers at which the tenant's people log in."},
-        {"name": "tenant", "description": "The caller's tenant."},
-    ],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "gateway.rest.framework.schema.plain_nulls",
-        "gateway.compat.openapi.add",
-    ],
-}
-
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "gateway.process.logs.formatter"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {
-        **{
-            name: {"level": "WARNING"}
-            for name in ("celery", "httpx", "httpx2", "openai", "anthropic", "google_genai", "aiohttp", "mcp")
-        },
-        "django.request": {"level": "ERROR"},
-        # The server's own handlers write what they are given as it is.
-        **{name: {"handlers": [], "propagate": True, "level": "WARNING"} for name in ("uvicorn", "uvicorn.access")},
-        # With a traceback a second it would tell that Redis is away, which /readyz tells too.
-        "channels_redis": {"level": "CRITICAL"},
-    },
-}
-
-UNFOLD = {
-    "SITE_TITLE": "Toolgate",
-    "SITE_HEADER": "Toolgate",
-    "SITE_SUBHEADER": "Operators' view of every tenant",
-    "SITE_ICON": lambda request: f"{STATIC_URL}img/logo.svg",
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: f"{STATIC_URL}img/logo.svg"},
-    ],
-    "SHOW_VIEW_ON_SITE": False,
-    "COLORS": {
-        "primary": {
-            "50": "#eef1fd",
-            "100": "#e0e6fc",
-            "200": "#c6d0fa",
-            "300": "#a3b3f6",
-            "400": "#7b90ee",
-            "500": "#536de2",
-            "600": "#2f4fd0",
-            "700": "#2741ae",
-            "800": "#23388c",
-            "900": "#202f6f",
-            "950": "#141d46",
-        }
-    },
-    "SIDEBAR": {"show_search": True, "show_all_applications": False},
-}
+CONTENT_SECURITY_POLICY = fixed.CONTENT_SECURITY_POLICY
+REST_FRAMEWORK = fixed.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = openapi.SPECTACULAR_SETTINGS
+LOGGING = fixed.LOGGING
+UNFOLD = admin_theme.UNFOLD
