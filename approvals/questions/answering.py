@@ -3,12 +3,11 @@
     pending → answered     answer     by the call's own user: accept, decline or cancel
     pending → expired      expire     by the sweeper, or by whoever comes too late; to the call it is a cancel
 
-Each locks the whole round, so of two answers one wins and the other is told; an answer and its ledger entry commit
-together, and with the last one the round is ready. The run, or the call without a run, is told afterwards, and goes on
-in a worker; when it is not told, the sweeper finds it.
+Each locks the whole round, so of two answers one wins and the other is refused; an answer and its ledger entry commit
+together, and with the last one the round is ready. Afterwards the run, or the call without a run, is woken up and goes
+on in a worker; when nobody wakes it up, the sweeper finds it.
 """
 
-import asyncio
 import json
 import uuid
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from approvals import publishing
 from approvals.questions import repository
 from approvals.questions.errors import AlreadyAnswered, InvalidAnswer, NoSuchQuestion, QuestionExpired
 from approvals.rows import AskedQuestion
@@ -34,8 +34,6 @@ from tools.schemas.arguments import parse
 ACTIONS: tuple[Action, ...] = ("accept", "decline", "cancel")
 # What an answer may hold, as JSON.
 MAX_BYTES = 64 * 1024
-# Who answers does not wait longer for a broker that is away; the sweeper finds what was not told.
-TELLING_SECONDS = 1.0
 
 _END = """
     UPDATE questions SET status = %(status)s, action = %(action)s, content = %(content)s,
@@ -72,7 +70,7 @@ async def answer(
         else:
             given = checked(question, action, content)
             asked = await _ended(connection, asked, [replace(question, via=via, status="answered")], given)
-    await _tell(asked)
+    await _publish(asked)
     if expired:
         raise QuestionExpired(question.expires_at.isoformat(timespec="seconds"))
     return next(each for each in asked if each.id == question_id)
@@ -95,7 +93,7 @@ async def expire(scope: TenantScope, question_id: uuid.UUID) -> bool:
         if not overdue:
             return False
         asked = await _expired(connection, asked)
-    await _tell(asked)
+    await _publish(asked)
     return True
 
 
@@ -161,18 +159,11 @@ async def _ended(
     return asked
 
 
-async def _tell(asked: list[AskedQuestion]) -> None:
+async def _publish(asked: list[AskedQuestion]) -> None:
     """Let the call go on, once its round is ready."""
     first = asked[0]
-    telling = [wakeups.publish(first.run_id or first.call_id)]
+    moved_on = [wakeups.publish(first.run_id or first.call_id)]
     if first.ready_at is not None:
         again = request_answered if first.run_id is None else request_takeover
-        telling.append(again(first.tenant_id, first.user_id, first.run_id or first.call_id))
-    tasks = {asyncio.create_task(each) for each in telling}
-    _telling.update(tasks)
-    for task in tasks:
-        task.add_done_callback(_telling.discard)
-    await asyncio.wait(tasks, timeout=TELLING_SECONDS)
-
-
-_telling: set[asyncio.Task[None]] = set()
+        moved_on.append(again(first.tenant_id, first.user_id, first.run_id or first.call_id))
+    await publishing.publish(moved_on)

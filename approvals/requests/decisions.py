@@ -5,13 +5,11 @@
     pending → cancelled    cancel    by the one who asked; the call ends with it
     pending → expired      expire    by the sweeper, or by whoever comes too late; the call ends with it
 
-Each locks the request, so of decisions that race one wins and the others are told; a decision, its row in
-`approval_decisions`, its ledger entry and the end of a refused call commit together. The run is told afterwards,
-and goes on in a worker; so does a call without a run. When they are not told, the sweeper finds them.
+Each locks the request, so of decisions that race one wins and the others are refused; a decision, its row in
+`approval_decisions`, its ledger entry and the end of a refused call commit together. Afterwards the run is woken up
+and goes on in a worker; so does a call without a run. When nobody wakes them up, the sweeper finds them.
 """
 
-import asyncio
-import json
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine
@@ -21,7 +19,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from approvals import events
+from approvals import events, publishing
 from approvals.errors import (
     AlreadyDecided,
     AlreadyVoted,
@@ -44,20 +42,13 @@ from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tools.errors import ToolValidationError
 from tools.invocation import lookup
 from tools.invocation.dispatch import request_resumption, request_takeover
 from tools.invocation.live import wakeups
-from tools.schemas import schema
-from tools.schemas.arguments import parse
-
-Row = dict[str, Any]
 
 # An approval in the last moment still leaves the run time to go on.
 GRACE = timedelta(minutes=10)
 MAX_REASON = 2000
-TELLING_SECONDS = 1.0
-_telling: set[asyncio.Task[None]] = set()
 _UNSTORABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 _DECISION = """
@@ -136,7 +127,7 @@ async def deny(
     async def decide(connection: Connection, request: ApprovalRequest, call: ToolCall) -> ApprovalEvents:
         if seen is not None and votes.unseen(request, seen):
             raise ArgumentsChanged
-        decision = await _record(connection, decider, request, call, "deny", reason, None)
+        moment = await _record(connection, decider, request, call, "deny", reason, None)
         said = f" The reason given: {reason}" if reason else ""
         failure = Failure(
             "approval_denied",
@@ -144,7 +135,7 @@ async def deny(
             display=f"Denied by an approver.{said}",
         )
         await recorder.refuse(connection, call, failure, None)
-        return await _end(connection, request, "denied", decision["created_at"])
+        return await _end(connection, request, "denied", moment)
 
     return await _decided(decider, request_id, decide)
 
@@ -164,7 +155,7 @@ async def cancel(scope: TenantScope, request_id: uuid.UUID) -> ApprovalRequest:
             )
             await recorder.refuse(connection, call, failure, None)
             ended = await _end(connection, request, "cancelled", datetime.now(UTC))
-    return await _published(ended)
+    return await _answer(ended)
 
 
 async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
@@ -175,7 +166,7 @@ async def expire(scope: TenantScope, request_id: uuid.UUID) -> bool:
             return False
         ended = await _overdue(connection, request, call)
     if ended is not None:
-        await _tell(ended)
+        await _publish(ended)
     return ended is not None
 
 
@@ -192,28 +183,21 @@ async def _decided(
         if not await votes.may_decide(connection, request, [decider.user_id]):
             raise NotAnApprover
         ended = await _overdue(connection, request, call) or await decide(connection, request, call)
-    return await _published(ended)
+    return await _answer(ended)
 
 
-async def _published(ended: ApprovalEvents) -> ApprovalRequest:
-    """Tell the run and the queue, and whoever came too late."""
-    await _tell(ended)
+async def _answer(ended: ApprovalEvents) -> ApprovalRequest:
+    """Publish it; the request's row, unless who decided came too late. Raises Expired."""
+    await _publish(ended)
     request = ended.request
     if request.status == "expired":
         raise Expired(request.expires_at.isoformat(timespec="seconds"))
     return request
 
 
-async def _tell(ended: ApprovalEvents) -> None:
-    request, publishing = ended.request, [events.publish(ended)]
-    if request.status != "pending":
-        publishing += _moved_on(request)
-    telling = {asyncio.create_task(each) for each in publishing}
-    _telling.update(telling)
-    for task in telling:
-        task.add_done_callback(_telling.discard)
-    # Who decides does not wait for a broker that is away; the sweeper finds what was not told.
-    await asyncio.wait(telling, timeout=TELLING_SECONDS)
+async def _publish(ended: ApprovalEvents) -> None:
+    moved_on = _moved_on(ended.request) if ended.request.status != "pending" else []
+    await publishing.publish([events.publish(ended), *moved_on])
 
 
 def _moved_on(request: ApprovalRequest) -> list[Coroutine[Any, Any, None]]:
@@ -260,15 +244,7 @@ async def _edit(
     tool = await lookup.of_call(connection, call.tool_name)
     if tool is None or tool.binding != request.schema_hash:
         raise InvalidArguments(f"{call.tool_name} has changed since it was asked for; it can only be denied.")
-    try:
-        # As strictly as a model's.
-        arguments = parse(json.dumps(arguments))
-    except ToolValidationError as error:
-        raise InvalidArguments(error.message, f"arguments.{error.field}" if error.field else "arguments") from None
-    violation = schema.check(tool.parameters, arguments)
-    if violation is not None:
-        field = f"arguments.{violation.field}" if violation.field else "arguments"
-        raise InvalidArguments(violation.message, field)
+    arguments = edits.checked(tool, arguments)
     params_hash = sha256_hex(arguments)
     if params_hash == request.params_hash:
         return request, None
@@ -287,10 +263,12 @@ async def _record(
     verdict: str,
     reason: str,
     edit: list[edits.Change] | None,
-) -> Row:
+) -> datetime:
+    """Write the decision and its ledger entry; when it was made."""
     if len(reason) > MAX_REASON or _UNSTORABLE.search(reason):
         raise InvalidReason(MAX_REASON)
-    decision: Row = {
+    moment = datetime.now(UTC)
+    decision = {
         "id": uuid7(),
         "tenant_id": request.tenant_id,
         "request_id": request.id,
@@ -302,11 +280,11 @@ async def _record(
         "params_hash": request.params_hash,
         "revision": request.revision,
         "edit": edit,
-        "created_at": datetime.now(UTC),
+        "created_at": moment,
     }
     await connection.execute(_DECISION, decision | {"edit": edit and Jsonb(edit)})
     await recorder.decide(connection, call, decision)
-    return decision
+    return moment
 
 
 async def _end(

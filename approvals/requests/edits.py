@@ -1,8 +1,31 @@
 """What an approver changed in a call's arguments, as a list of changes that a person can read."""
 
+import json
 from typing import Any
 
+from approvals.errors import InvalidArguments
+from tools.errors import ToolValidationError
+from tools.interface import Tool
+from tools.schemas import schema
+from tools.schemas.arguments import parse
+
 Change = dict[str, Any]
+
+
+def checked(tool: Tool, arguments: Any) -> dict[str, Any]:
+    """What an approver wrote instead of the arguments, read as strictly as a model's. Raises InvalidArguments."""
+    try:
+        read = parse(json.dumps(arguments))
+    except ToolValidationError as error:
+        raise InvalidArguments(error.message, _field(error.field)) from None
+    violation = schema.check(tool.parameters, read)
+    if violation is not None:
+        raise InvalidArguments(violation.message, _field(violation.field))
+    return read
+
+
+def _field(name: str | None) -> str:
+    return f"arguments.{name}" if name else "arguments"
 
 
 def diff(before: Any, after: Any, path: str = "") -> list[Change]:

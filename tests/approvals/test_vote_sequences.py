@@ -153,7 +153,7 @@ def _unwatched(monkeypatch: pytest.MonkeyPatch) -> None:
     async def silent(ended: Any) -> None:
         pass
 
-    monkeypatch.setattr(decisions, "_tell", silent)
+    monkeypatch.setattr(decisions, "_publish", silent)
 
 
 async def test_the_invariant_holds_for_every_short_sequence_of_two_people(crowd: Cast) -> None:
