@@ -59,7 +59,7 @@ COLUMNS = """
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """See `tools.gates.interface.Condition`."""
+    """See `tools.gates.tenant_rules.Condition`."""
 
     id: str
     name: str

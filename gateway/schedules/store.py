@@ -33,7 +33,7 @@ _CANCEL = "DELETE FROM schedules WHERE id = %s AND user_id = %s RETURNING cron, 
 
 
 class ScheduleStore:
-    """See `tools.interface.Schedules`."""
+    """See `tools.handles.Schedules`."""
 
     def __init__(self, connection: Connection, call: ToolCall):
         self._connection = connection

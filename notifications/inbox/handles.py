@@ -29,7 +29,7 @@ _OPERATIONS = {"reply": "slack", "data": "webhook"}
 
 
 class Messenger:
-    """Sends one call's message: into the inbox at once, else by the outbox. See `tools.interface.Messages`."""
+    """Sends one call's message: into the inbox at once, else by the outbox. See `tools.handles.Messages`."""
 
     def __init__(self, connection: Connection, call: ToolCall):
         self._connection = connection
@@ -113,7 +113,7 @@ class Messenger:
 
 
 class ReminderBook:
-    """Writes one call's reminder. See `tools.interface.Reminders`."""
+    """Writes one call's reminder. See `tools.handles.Reminders`."""
 
     def __init__(self, connection: Connection, call: ToolCall):
         self._connection = connection

@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from audit.calls.recorder import Failure
 from tools.errors import ToolValidationError
 from tools.gates.policy import Policy
+from tools.gates.tenant_rules import Rule
 from tools.interface import CallFacts, Tier, Tool
 from tools.labels import TAINTS, UNTRUSTED
 from tools.schemas.effort import Effort
@@ -43,81 +44,6 @@ class RightsChanged(Exception):
 
 class RulesExhausted(Exception):
     """A rule was used up, switched off or ran out after it had let a call through: evaluate again."""
-
-
-class Condition(Protocol):
-    """What a tenant demands of calls of a tool, as the gate `condition` reads it."""
-
-    @property
-    def id(self) -> str:
-        """As the decision records it."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        ...
-
-    @property
-    def condition(self) -> dict[str, Any]:
-        """A JSON Schema of `{"args", "context"}`; see `tools.gates.checks.context`."""
-        ...
-
-    @property
-    def time_zone(self) -> str:
-        """Whose hours and days it means, such as Europe/Berlin."""
-        ...
-
-    @property
-    def version(self) -> int:
-        """Another one after each change."""
-        ...
-
-    def concerns(self, tool_name: str, agent: str) -> bool:
-        """Whether it is about calls of the tool by the agent."""
-        ...
-
-
-class Rule(Protocol):
-    """A rule of the tenant that decides calls in advance, as gates read it."""
-
-    @property
-    def id(self) -> str:
-        """As the decision records it."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """For people."""
-        ...
-
-    @property
-    def condition(self) -> dict[str, Any] | None:
-        """A JSON Schema of the arguments that it is about; None: any."""
-        ...
-
-    @property
-    def uses_left(self) -> int | None:
-        """Calls that it may still approve; None: any number."""
-        ...
-
-    @property
-    def binding(self) -> str:
-        """The only binding of its tool that it approves calls of; "": any."""
-        ...
-
-    @property
-    def denies(self) -> bool:
-        """Whether it denies, instead of approving."""
-        ...
-
-    def concerns(self, tool_name: str, agent: str) -> bool:
-        """Whether it is about calls of the tool by the agent, whatever their arguments."""
-        ...
-
-    def matches(self, arguments: dict[str, Any], effort: Effort) -> bool | None:
-        """Whether it is about these arguments; None when that cannot be decided."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

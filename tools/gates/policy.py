@@ -58,7 +58,7 @@ class Policy:
 
     `service_tools` are those of the tenant's services by name, and `closed_tools` says of others why they cannot be
     called at the moment. `service_context` is what services put into prompts. `connections` has the services that are
-    called in the user's own name. `conditions` are the tenant's (`tools.gates.interface.Condition`), and `alert_level`
+    called in the user's own name. `conditions` are the tenant's (`tenant_rules.Condition`), and `alert_level`
     is 0 when all is well. `switches` are the kill switches that were on, and `member_id` is whose rights they are.
     `facts` are what tiers of calls go by.
     `taint` is what becomes of a call that the gate `taint` finds.

@@ -15,10 +15,11 @@ from typing import Any, Protocol
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope
-from tools import interface
+from tools import handles
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
-from tools.interface import CallersTools, Messages, Reminders, Schedules, Tool
+from tools.handles import CallersTools, Messages, Reminders, Schedules
+from tools.interface import Tool
 from tools.questions import Answer, InputRequired
 from tools.stores import Meaning
 
@@ -133,7 +134,7 @@ class Questions(Protocol):
 class Children(Protocol):
     """What `gateway` does for calls that begin a run."""
 
-    def of_call(self, connection: Connection, call: ToolCall) -> interface.Children:
+    def of_call(self, connection: Connection, call: ToolCall) -> handles.Children:
         """The handle of a call that a run makes, in the call's own transaction."""
         ...
 
@@ -142,7 +143,7 @@ class Children(Protocol):
         nobody knows whether it ended a process before."""
         ...
 
-    def sessions(self, connection: Connection, call: ToolCall) -> interface.Sessions:
+    def sessions(self, connection: Connection, call: ToolCall) -> handles.Sessions:
         """The handle of any call, in its own transaction."""
         ...
 

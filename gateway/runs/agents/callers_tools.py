@@ -15,7 +15,7 @@ _PROFILE = "SELECT profile FROM runs WHERE id = %s"
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """See `tools.interface.CallersTools`; without a run there is no agent."""
+    """See `tools.handles.CallersTools`; without a run there is no agent."""
 
     scope: TenantScope
     run_id: uuid.UUID | None

@@ -73,7 +73,7 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class ChildrenOfCall:
-    """See `tools.interface.Children`."""
+    """See `tools.handles.Children`."""
 
     connection: Connection
     call: ToolCall

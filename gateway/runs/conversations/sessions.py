@@ -27,7 +27,7 @@ _LABEL = "UPDATE conversations SET labels = %s WHERE user_id = %s AND id = %s RE
 
 @dataclass(frozen=True, slots=True)
 class SessionsOfCall:
-    """See `tools.interface.Sessions`."""
+    """See `tools.handles.Sessions`."""
 
     connection: Connection
     call: ToolCall

@@ -3,7 +3,8 @@
 from typing import Any
 
 from tools.gates.checks import context as facts
-from tools.gates.interface import ASKED, Candidate, Condition, Gate, GateContext, GateResult, Occasion
+from tools.gates.interface import ASKED, Candidate, Gate, GateContext, GateResult, Occasion
+from tools.gates.tenant_rules import Condition
 
 
 class Conditions(Gate):

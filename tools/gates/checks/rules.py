@@ -1,6 +1,7 @@
 """The gate `policy`: does a rule of the tenant deny the call."""
 
-from tools.gates.interface import Candidate, Gate, GateContext, GateResult, Rule
+from tools.gates.interface import Candidate, Gate, GateContext, GateResult
+from tools.gates.tenant_rules import Rule
 
 
 class Rules(Gate):

@@ -17,7 +17,7 @@ from redis.exceptions import RedisError
 
 from audit.calls.rows import ToolCall
 from audit.models import Origin
-from tools.interface import Log
+from tools.handles import Log
 from tools.network import redis
 
 log = logging.getLogger(__name__)

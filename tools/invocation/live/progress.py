@@ -13,7 +13,7 @@ import orjson
 from redis.exceptions import RedisError
 
 from audit.calls.rows import ToolCall
-from tools.interface import Report
+from tools.handles import Report
 from tools.network import redis
 
 log = logging.getLogger(__name__)
