@@ -121,11 +121,11 @@ def approvals(request: Any) -> list[ApprovalDecision]:
     return [
         each
         for each in request.decisions.all()
-        if each.verdict == "approve" and each.revision == request.revision and _stands(request, each)
+        if each.verdict == "approve" and each.revision == request.revision and _counts(request, each)
     ]
 
 
-def _stands(request: Any, approval: Any) -> bool:
+def _counts(request: Any, approval: Any) -> bool:
     if request.status == Status.PENDING:
         return bool(approval.may_decide)
     return request.approved_by is None or approval.user_id in request.approved_by

@@ -15,19 +15,19 @@ FORMER = "a former member"
 
 def card(found: Any, principal: Principal) -> Card:
     """What the templates of a card read; `found` is a row of `queue.visible`."""
-    it = queue.body(found, principal)
+    body = queue.body(found, principal)
     return {
-        "it": it,
+        "approval": body,
         "arguments": arguments(found),
         "typed": typed(found),
         "seen": found.params_hash,
         # Grows with whatever can happen to it.
-        "version": f"{it['status']}.{len(it['decisions'])}",
-        "story": story(it, principal),
-        "asker": name_of(it["user"], principal),
-        "subject": "You" if it["mine"] else it["user"]["username"] or FORMER,
-        "in_history": it["mine"] or principal.sees_whole_history,
-        "voted": any(each["counts"] and each["user"]["id"] == principal.user_id for each in it["decisions"]),
+        "version": f"{body['status']}.{len(body['decisions'])}",
+        "story": story(body, principal),
+        "asker": name_of(body["user"], principal),
+        "subject": "You" if body["mine"] else body["user"]["username"] or FORMER,
+        "in_history": body["mine"] or principal.sees_whole_history,
+        "voted": any(each["counts"] and each["user"]["id"] == principal.user_id for each in body["decisions"]),
         "may_decide": "approvals:decide" in principal.scopes,
     }
 
@@ -47,20 +47,20 @@ def typed(found: Any) -> str:
     return as_typed(arguments(found))
 
 
-def story(it: Card, principal: Principal) -> Card:
+def story(body: Card, principal: Principal) -> Card:
     """Who decided what, in order, and in a few words how it ended; `tone` and `icon` say the same."""
     decided = []
-    for each in it["decisions"]:
+    for each in body["decisions"]:
         who = name_of(each["user"], principal)
         decided.append(each | {"who": who, "subject": "You" if who == YOU else who})
     by = " and ".join(each["who"] for each in decided if each["counts"])
     said, tone, icon = {
-        "pending": (_votes(it, by), "wait", "wait"),
+        "pending": (_votes(body, by), "wait", "wait"),
         "approved": (f"Approved by {by}", "good", "check"),
         "denied": (f"Denied by {decided[-1]['who']}" if decided else "Denied", "bad", "cross"),
         "expired": ("Expired: nobody decided in time", "bad", "cross"),
         "cancelled": ("Withdrawn before anybody decided", "bad", "cross"),
-    }[it["status"]]
+    }[body["status"]]
     return {"decisions": decided, "said": said, "tone": tone, "icon": icon}
 
 
@@ -69,8 +69,8 @@ def name_of(user: dict[str, Any], principal: Principal) -> str:
     return YOU if user["id"] == principal.user_id else user["username"] or FORMER
 
 
-def _votes(it: Card, by: str) -> str:
-    if it["approvals_needed"] == 1:
+def _votes(body: Card, by: str) -> str:
+    if body["approvals_needed"] == 1:
         return "Waiting"
-    votes = f"{it['approvals']} of {it['approvals_needed']} approvals"
+    votes = f"{body['approvals']} of {body['approvals_needed']} approvals"
     return f"{votes}, by {by}" if by else votes

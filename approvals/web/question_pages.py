@@ -79,7 +79,7 @@ def _card(each: Question, typed: dict[str, Any] | None = None) -> dict[str, Any]
     open_ = each.status == Question.Status.PENDING and each.expires_at > datetime.now(UTC)
     status = each.status if open_ or each.status != Question.Status.PENDING else Question.Status.EXPIRED
     return {
-        "it": each,
+        "question": each,
         "open": open_,
         "status": status,
         "host": urlsplit(each.url).hostname if each.url else "",

@@ -85,7 +85,7 @@ def rules(request: SignedInRequest) -> HttpResponse:
 def _shown(rule: ApprovalRule) -> dict[str, Any]:
     state = rulebook.state_of(rule)
     tone = {rulebook.IN_FORCE: "good", "ownerless": "wait", "outdated": "wait"}.get(state, "")
-    return {"it": rulebook.body(rule), "words": rulebook.STATES[state], "tone": tone}
+    return {"body": rulebook.body(rule), "words": rulebook.STATES[state], "tone": tone}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
