@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 # Destinations that stand for members of the tenant; each gets a row of their own.
 DECIDING, REQUESTER = "deciders", "requester"
 GROUPS = [DECIDING, REQUESTER]
-KEPT_DAYS = 30
+RETENTION_DAYS = 30
 # Tenants that one sweep asks for; the next one comes in seconds.
 BATCH = 500
 # What has been due for less is with a worker already.
@@ -93,8 +93,8 @@ async def send_due() -> int:
 
 
 async def forget_old() -> None:
-    """Drop what has been over for KEPT_DAYS."""
-    await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
+    """Drop what has been over for RETENTION_DAYS."""
+    await transactions.fetch(_FORGET, [RETENTION_DAYS], login="system")
 
 
 async def ask(tenants: Collection[uuid.UUID]) -> None:

@@ -11,7 +11,7 @@ from audit.models import Checkpoint, LedgerKey, LedgerTile
 
 Place = tiles.Place
 # What two levels of siblings and the edges of a large log need, several times over.
-KEPT = 256
+MOST_TILES = 256
 TILES = """
     SELECT tile.level, tile.index, tile.hashes FROM unnest(%s::smallint[], %s::bigint[]) AS wanted (level, index)
     JOIN ledger_tiles AS tile USING (level, index)"""
@@ -53,7 +53,7 @@ class Prover:
         # What was passed on the way of these leaves is what their neighbours pass.
         self._hashes = {each: self._hashes[each] for each in passed - new}
         self._hashes |= {each: tiles.hash_of(each, self._tiles) for each in new}
-        while len(self._tiles) > KEPT:
+        while len(self._tiles) > MOST_TILES:
             self._tiles.popitem(last=False)
         return [[self._hashes[each] for each in way] for way in ways]
 

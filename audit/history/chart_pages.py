@@ -43,10 +43,10 @@ def history_charts(request: SignedInRequest) -> HttpResponse:
     of = chosen.get("range", USUAL)
     tool = chosen.get("tool")
     found = charts.counted(tenant_id=principal.tenant_id, user_id=whose, of=of, tool=tool)
-    if found.whole.calls:
+    if found.total.calls:
         reads.record(
             reader_id=principal.user_id,
-            shown={(principal.tenant_id, whose): found.whole.calls},
+            shown={(principal.tenant_id, whose): found.total.calls},
             action=reads.Action.CHARTS,
             via="page",
             filters=chosen | {"range": of},

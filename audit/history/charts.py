@@ -77,7 +77,7 @@ class Charts:
 
     of: str
     by_hour: bool
-    whole: Counts
+    total: Counts
     over_time: list[tuple[datetime, Counts]]
     by_tool: list[tuple[str, Counts]]
 
@@ -89,21 +89,21 @@ def counted(*, tenant_id: uuid.UUID, user_id: uuid.UUID | None, of: str, tool: s
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     last = now if by_hour else now.replace(hour=0)
     starts = [last - each * back for back in reversed(range(many))]
-    kept = CallCount.objects.filter(tenant_id=tenant_id, user_id=user_id, hour__gte=starts[0])
+    counts = CallCount.objects.filter(tenant_id=tenant_id, user_id=user_id, hour__gte=starts[0])
     if tool is not None:
-        kept = kept.filter(tool_name=tool)
+        counts = counts.filter(tool_name=tool)
     start = (TruncHour if by_hour else TruncDay)("hour", tzinfo=UTC)
     sums = {name: Sum(name) for name in (*COUNTED, *BOUNDS, LONGER)}
-    rows: list[Any] = list(kept.annotate(start=start).values("start", "tool_name").annotate(**sums))
+    rows: list[Any] = list(counts.annotate(start=start).values("start", "tool_name").annotate(**sums))
     times = dict(_summed(rows, "start"))
     tools = _summed(rows, "tool_name")
-    whole = Counts()
+    total = Counts()
     for row in rows:
-        whole.add(row)
+        total.add(row)
     return Charts(
         of,
         by_hour,
-        whole,
+        total,
         [(start, times.get(start, Counts())) for start in starts],
         sorted(tools, key=lambda found: (-found[1].calls, found[0])),
     )

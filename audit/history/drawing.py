@@ -72,7 +72,7 @@ def calls(charts: Charts) -> Picture:
 
 def latency(charts: Charts) -> Picture | None:
     """How long calls took over time, as two lines; None when none was timed."""
-    if not charts.whole.timed:
+    if not charts.total.timed:
         return None
     top = _top(max(max(counts.p95_ms or 0, counts.mean_ms or 0) for _, counts in charts.over_time))
     lines = [

@@ -51,13 +51,13 @@ def append(rows: Iterable[dict[str, Any]]) -> None:
     """Add rows of `ledger_checkpoints`; returns once the disk has them."""
     path().parent.mkdir(parents=True, exist_ok=True)
     with path().open("ab+") as file:
-        file.truncate(_whole(file.seek(0, os.SEEK_END)))
+        file.truncate(_length_of_lines(file.seek(0, os.SEEK_END)))
         file.write(b"".join(record(row["created_at"], row["note"]) + b"\n" for row in rows))
         file.flush()
         os.fsync(file.fileno())
 
 
-def _whole(end: int) -> int:
+def _length_of_lines(end: int) -> int:
     """How long the file is without a line that was cut off."""
     if end == 0:
         return 0

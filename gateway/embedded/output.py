@@ -4,7 +4,7 @@ import os
 import select
 import time
 
-KEPT = 1024 * 1024
+MOST_BYTES = 1024 * 1024
 COLOURS = {"web": 36, "worker": 33, "beat": 35, "setup": 34}
 NAME_WIDTH = 6
 
@@ -54,5 +54,5 @@ class Output:
     def _add(self, line: bytes) -> None:
         if not self._closed:
             self._waiting += line
-            del self._waiting[: max(0, len(self._waiting) - KEPT)]
+            del self._waiting[: max(0, len(self._waiting) - MOST_BYTES)]
             self.write()

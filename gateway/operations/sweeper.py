@@ -222,7 +222,7 @@ async def tidy() -> None:
     await transactions.fetch("SELECT make_tool_call_partitions(%s)", [MONTHS_AHEAD], login="system")
     await transactions.fetch(_FORGET_KEYS, login="system")
     await transactions.fetch(_DROP_SESSIONS, login="system")
-    await transactions.fetch(continuity.FORGET, [continuity.KEPT_DAYS], login="system")
+    await transactions.fetch(continuity.FORGET, [continuity.RETENTION_DAYS], login="system")
     await outbox.forget_old()
     await expiry_of_slots.forget_old()
     await entries.forget_old()

@@ -2,10 +2,10 @@
 
 from tenants.scope import transactions
 
-KEPT_DAYS = 30
+RETENTION_DAYS = 30
 _FORGET = "DELETE FROM schedule_slots WHERE created_at < now() - make_interval(days => %s) RETURNING tenant_id"
 
 
 async def forget_old() -> None:
-    """Delete the slots of more than KEPT_DAYS ago, of all tenants."""
-    await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
+    """Delete the slots of more than RETENTION_DAYS ago, of all tenants."""
+    await transactions.fetch(_FORGET, [RETENTION_DAYS], login="system")

@@ -16,7 +16,7 @@ from tenants.scope.transactions import Connection
 from tools.stores import folded
 
 # Messages that are over go when they are this old.
-KEPT_DAYS = 180
+RETENTION_DAYS = 180
 EVENTS = {"message": "message.sent", "reminder": "reminder.due"}
 
 _FIND = f"""
@@ -133,5 +133,5 @@ async def erase(connection: Connection, call_ids: list[uuid.UUID]) -> None:
 
 
 async def forget_old() -> None:
-    """Drop what is over and older than KEPT_DAYS, of all tenants."""
-    await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
+    """Drop what is over and older than RETENTION_DAYS, of all tenants."""
+    await transactions.fetch(_FORGET, [RETENTION_DAYS], login="system")

@@ -15,7 +15,7 @@ from tenants.scope.transactions import Connection
 
 MAX_TITLE, MAX_TEXT, MAX_KEY, MAX_PATH = 200, 20_000, 200, 500
 # Entries go when they are this old, read or not.
-KEPT_DAYS = 180
+RETENTION_DAYS = 180
 # More unread ones are told as 99+.
 MOST = 99
 
@@ -82,5 +82,5 @@ def delete(principal: Principal, id: uuid.UUID) -> bool:
 
 
 async def forget_old() -> None:
-    """Drop what is older than KEPT_DAYS, of all tenants."""
-    await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
+    """Drop what is older than RETENTION_DAYS, of all tenants."""
+    await transactions.fetch(_FORGET, [RETENTION_DAYS], login="system")

@@ -24,7 +24,7 @@ from tenants.scope.transactions import Connection, TenantScope, transaction
 MOST = 1000
 HORIZON = timedelta(days=5 * 366)
 # Those that were told go when they are this old.
-KEPT_DAYS = 180
+RETENTION_DAYS = 180
 PATH = "/inbox/reminders/"
 
 _COUNT = """
@@ -130,5 +130,5 @@ async def fire(row: dict[str, Any]) -> bool:
 
 
 async def forget_old() -> None:
-    """Drop what was told more than KEPT_DAYS ago, of all tenants."""
-    await transactions.fetch(_FORGET, [KEPT_DAYS], login="system")
+    """Drop what was told more than RETENTION_DAYS ago, of all tenants."""
+    await transactions.fetch(_FORGET, [RETENTION_DAYS], login="system")

@@ -13,8 +13,8 @@ from audit.checks.snapshots import Snapshot
 from audit.evidence.exports import Export
 from audit.log.notes import Signer
 from tests import processes
+from tests.audit.full_log import RunPorts, make_log
 from tests.audit.outsiders import checked
-from tests.audit.whole import RunPorts, make_log
 
 Lines = list[dict[str, Any]]
 

@@ -6,7 +6,7 @@ from collections import Counter, deque
 import pytest
 
 from tests.audit import mutations
-from tests.audit.whole import RunPorts, make_log
+from tests.audit.full_log import RunPorts, make_log
 
 SEED = 20261121
 # How many mutations, each of a row of its own, one verification is asked about.

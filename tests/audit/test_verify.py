@@ -13,8 +13,8 @@ from audit.calls import decisions
 from audit.checks import statements
 from audit.checks.findings import Finding
 from tests import processes
+from tests.audit.full_log import RunPorts, make_log
 from tests.audit.mutations import remake_tiles
-from tests.audit.whole import RunPorts, make_log
 
 Connection = psycopg.Connection[dict[str, Any]]
 

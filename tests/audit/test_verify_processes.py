@@ -18,7 +18,7 @@ from audit.checks.findings import Finding, Summary
 from audit.checks.processes import CannotVerify, Processes
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
-from tests.audit.whole import RunPorts, make_log
+from tests.audit.full_log import RunPorts, make_log
 from tests.processes import run
 
 Change = Callable[[psycopg.Connection[Any]], Any]

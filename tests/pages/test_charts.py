@@ -99,9 +99,9 @@ def test_hours_and_days_are_summed_where_they_belong(tenant: Cast) -> None:
     day = own(tenant.alice, "day")
     assert [counts.calls for _, counts in day.over_time] == [*[0] * 22, 10, 10]
     week = own(tenant.alice, "week")
-    assert sum(counts.calls for _, counts in week.over_time) == week.whole.calls == 30
+    assert sum(counts.calls for _, counts in week.over_time) == week.total.calls == 30
     assert [start.hour for start, _ in week.over_time] == [0] * 7
-    assert own(tenant.alice, "month").whole.calls == 40
+    assert own(tenant.alice, "month").total.calls == 40
 
 
 @pytest.mark.parametrize(

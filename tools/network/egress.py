@@ -39,7 +39,7 @@ _SPECIAL = tuple(
 _THREADS = ThreadPoolExecutor(64, thread_name_prefix="egress-dns")
 _CHUNK = 64 * 1024
 # How long a connection is kept without a request.
-KEPT_SECONDS = 4.0
+KEEPALIVE_SECONDS = 4.0
 
 
 class EgressFailed(Exception):
@@ -109,7 +109,7 @@ class Client:
             use_dns_cache=False,
             limit=0,
             # Servers close theirs after 5 seconds, many of them: a request should not meet that.
-            **({"keepalive_timeout": KEPT_SECONDS} if keeps else {"force_close": True}),
+            **({"keepalive_timeout": KEEPALIVE_SECONDS} if keeps else {"force_close": True}),
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

@@ -62,7 +62,7 @@ def next_batch(wanted: Wanted) -> Batch:
     """
     with _reading(wanted.principal):
         found = _found(wanted)
-        rows = _whole(wanted.principal, found)
+        rows = _with_large_values(wanted.principal, found)
         names = usernames({row[_USER] for row in rows})
     known = {row[_USER]: names.get(row[_USER], FORMER) for row in rows}
     more = len(found) == wanted.limit or len(rows) < len(found)
@@ -76,7 +76,7 @@ def _found(wanted: Wanted) -> list[Any]:
     return calls.page(wanted.principal, asked, limit=wanted.limit, before=wanted.before, calls=listed)
 
 
-def _whole(principal: Principal, found: list[Any]) -> list[formats.Row]:
+def _with_large_values(principal: Principal, found: list[Any]) -> list[formats.Row]:
     """The first of the rows, as many as their large values let in, with these."""
     large: list[uuid.UUID] = []
     held, end = 0, len(found)
@@ -91,9 +91,9 @@ def _whole(principal: Principal, found: list[Any]) -> list[formats.Row]:
     if not large:
         return rows
     query = calls.visible(principal, ToolCall.objects.filter(id__in=large, id__gte=large[-1], id__lte=large[0]))
-    whole = {row[0]: row for row in query.values_list(*formats.expressions())}
+    full = {row[0]: row for row in query.values_list(*formats.expressions())}
     # A call that changed since has values that belong together.
-    return [whole.get(row[0], row) for row in rows]
+    return [full.get(row[0], row) for row in rows]
 
 
 def release() -> None:

@@ -38,7 +38,7 @@ from gateway.runs.view import TurnView, turn_views
 from tenants.scope import rows
 from tenants.scope.transactions import Connection
 
-KEPT_DAYS = 30
+RETENTION_DAYS = 30
 # Transcripts may be long; what is looked up and put back is the newest part.
 MOST_ANSWERS = 200
 NOBODY: Mapping[int, Run] = MappingProxyType({})
@@ -125,7 +125,7 @@ async def restored(
         return list(messages), None
     assert connection is not None
     digests = _digests(messages)
-    asked = [user_id, [digests[at] for at in answers], KEPT_DAYS]
+    asked = [user_id, [digests[at] for at in answers], RETENTION_DAYS]
     by_digest = {known.digest: known for known in await rows.every(connection, _Known, _FIND, asked)}
     found: dict[int, _Known | Run] = {at: by_digest[digests[at]] for at in answers if digests[at] in by_digest}
     found |= {at: run for at, run in named.items() if at >= answers[0]}

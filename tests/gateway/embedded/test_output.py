@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.embedded.child import LONGEST_LINE, Child, Command
-from gateway.embedded.output import KEPT, Output
+from gateway.embedded.output import MOST_BYTES, Output
 from gateway.embedded.processes import wait_until
 from tests.gateway.embedded.conftest import PATIENCE, is_gone
 
@@ -48,7 +48,7 @@ def test_a_reader_that_stopped_reading_costs_the_oldest_lines_and_no_time() -> N
     taken += os.read(reading, 1 << 20)
 
     assert taken.endswith(b"\nweb    | " + line + b"\nready\n")
-    assert KEPT < len(taken) < KEPT + (1 << 17)
+    assert MOST_BYTES < len(taken) < MOST_BYTES + (1 << 17)
     os.close(reading)
     os.close(writing)
 
