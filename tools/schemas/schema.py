@@ -1,13 +1,11 @@
 """Tools' parameter schemas: whether one is sound when it is declared, and whether a call's arguments fit it.
 
 JSON Schema Draft 2020-12. Nothing outside the schema is ever read, formats are asserted (`formats.py`), patterns mean
-what ECMA-262 says (`patterns.py`), and a check ends in bounded time whatever the schema and the arguments are. What
+what ECMA-262 says (`patterns.py`), and a check ends in bounded time whatever it is given (`bounded.py`). What
 cannot be decided by then is no answer of a keyword's: it raises Undecidable and so ends the whole check, so that no
 `not`, `anyOf`, `if` or `contains` around it can make a yes or a no of it.
 """
 
-import threading
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -15,11 +13,11 @@ from urllib.parse import unquote
 
 import orjson
 import referencing
-from jsonschema import Draft202012Validator, ValidationError, exceptions, validators
+from jsonschema import Draft202012Validator, ValidationError, exceptions
 from referencing.exceptions import Unresolvable
 
 from audit.canonical import NotCanonical, canonical
-from tools.schemas import linear, normal, patterns
+from tools.schemas import bounded, normal, patterns
 from tools.schemas.formats import FORMATS
 from tools.schemas.plain import is_plain
 from tools.schemas.undecidable import Undecidable
@@ -27,14 +25,8 @@ from tools.schemas.violations import Violation, unchecked, violation
 
 # A schema is sent to the model with every request; one beyond this would fill its context.
 MAX_SCHEMA_BYTES = 64 * 1024
-# Keywords applied in one check: far beyond any honest pair, and reached within half a second.
-MAX_STEPS = 100_000
 # A tenant writes its conditions itself, and many may be tried on one call; no honest one comes near this.
 CONDITION_STEPS = 20_000
-# What the patterns of one check may take together, in units of 20 nanoseconds, if each takes as long as it can.
-MAX_MATCHING = linear.MAX_WORK
-# Bytes made canonical in the time of applying one keyword.
-_BYTES_A_KEYWORD = 64
 # The best of the first few errors is reported; a list of 10,000 wrong items has 10,000 of them.
 _ERRORS_WEIGHED = 20
 _DIALECTS = frozenset({"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2020-12/schema#"})
@@ -51,15 +43,6 @@ class InvalidToolDeclaration(Exception):
     """A tool's declaration cannot be used; the message names the tool or the place in its schema, and says why."""
 
 
-class _Steps(threading.local):
-    left = 0
-    matching = 0
-
-
-_steps = _Steps()
-Keyword = Callable[[Any, Any, Any, Any], Iterator[ValidationError] | None]
-
-
 def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | None:
     """What is wrong with `arguments` under the schema `parameters`, or None; never raises.
 
@@ -71,7 +54,7 @@ def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | 
     except Undecidable as undecidable:
         return unchecked(undecidable, arguments)
     except RecursionError:
-        return unchecked(_too_much(), arguments)
+        return unchecked(bounded.too_much(), arguments)
     except (NotCanonical, InvalidToolDeclaration, Unresolvable):
         return Violation("The tool's own schema is not sound, so no arguments fit it.", None)
 
@@ -102,15 +85,12 @@ def satisfies_form(condition: dict[str, Any], arguments: dict[str, Any] | None) 
         return None
 
 
-def _errors(schema: dict[str, Any], arguments: dict[str, Any], most_steps: int = MAX_STEPS) -> list[ValidationError]:
+def _errors(
+    schema: dict[str, Any], arguments: dict[str, Any], most_steps: int = bounded.MAX_STEPS
+) -> list[ValidationError]:
     validator = _validator(canonical(schema))
-    _steps.left = most_steps
-    _steps.matching = MAX_MATCHING
+    bounded.begin(most_steps)
     return list(islice(validator.iter_errors(arguments), _ERRORS_WEIGHED))
-
-
-def _too_much() -> Undecidable:
-    return Undecidable("and the tool's schema are too complex to be checked against each other")
 
 
 def declare_condition(condition: Any) -> None:
@@ -244,87 +224,4 @@ def _validator(schema: bytes) -> Any:
     _refuse_unsound(own)
     # With a $schema, jsonschema would look up its own validator class and leave ours.
     own.pop("$schema", None)
-    return _Validator(own, registry=referencing.Registry(), format_checker=FORMATS)
-
-
-def _counted(keyword: Keyword) -> Keyword:
-    def applied(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError] | None:
-        _spend(len(value) if isinstance(value, list) else 1)
-        return keyword(validator, value, instance, schema)
-
-    return applied
-
-
-def _spend(steps: int) -> None:
-    _steps.left -= steps
-    if _steps.left < 0:
-        raise _too_much()
-
-
-def _matches(pattern: str, subject: str) -> bool:
-    """`patterns.matches`, its worst case charged to the check; raises Undecidable."""
-    _spend(1)
-    ready = patterns.compiled(pattern)
-    work = ready.work(subject)
-    # What is too much by itself is said so by `matches`, in better words.
-    if work <= MAX_MATCHING:
-        _steps.matching -= work
-        if _steps.matching < 0:
-            raise _too_much()
-    return ready.matches(subject)
-
-
-def _pattern(validator: Any, value: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not _matches(value, instance):
-        yield ValidationError(f"must match the pattern {value}")
-
-
-def _extras(instance: dict[str, Any], schema: dict[str, Any]) -> list[str]:
-    known = schema.get("properties", {})
-    named = schema.get("patternProperties", ())
-    return [key for key in instance if key not in known and not any(_matches(each, key) for each in named)]
-
-
-def _additional_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if not isinstance(instance, dict):
-        return
-    _spend(len(instance) // 10)
-    for key in _extras(instance, schema):
-        if value is False:
-            yield ValidationError("is not a parameter of this tool", path=(key,))
-        else:
-            yield from validator.descend(instance[key], value, path=key)
-
-
-def _pattern_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(instance, dict):
-        for pattern, subschema in value.items():
-            for key, item in instance.items():
-                if _matches(pattern, key):
-                    yield from validator.descend(item, subschema, path=key, schema_path=pattern)
-
-
-def _unique_items(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    # jsonschema compares unsortable items pair by pair; canonical bytes are equal when JSON values are.
-    if value and isinstance(instance, list):
-        seen = {_canonical(item) for item in instance}
-        if len(seen) < len(instance):
-            yield ValidationError("must not hold the same item twice")
-
-
-def _canonical(item: Any) -> bytes:
-    found = canonical(item)
-    _spend(1 + len(found) // _BYTES_A_KEYWORD)
-    return found
-
-
-_OWN: dict[str, Keyword] = {
-    "pattern": _pattern,
-    "additionalProperties": _additional_properties,
-    "patternProperties": _pattern_properties,
-    "uniqueItems": _unique_items,
-}
-_Validator: Any = validators.extend(  # type: ignore[no-untyped-call]
-    Draft202012Validator,
-    {name: _counted(keyword) for name, keyword in (dict(Draft202012Validator.VALIDATORS) | _OWN).items()},
-)
+    return bounded.BoundedValidator(own, registry=referencing.Registry(), format_checker=FORMATS)
