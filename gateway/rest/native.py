@@ -1,6 +1,6 @@
 """What a client that runs its own loop is configured with: `/api/v1/agents/{slug}/native`. No credential is in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gateway.providers.translation import arguments
 from gateway.providers.translation.names import Names
 from gateway.rest.framework.schema import refusals
 from gateway.rest.tools import RightsView
@@ -57,6 +58,11 @@ class NativeTool(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     alias = serializers.CharField(help_text="Without dots: what the tool is called in `definitions`.")
+    arguments = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Arguments that have other names in `definitions`, which not all providers accept: by those.",
+    )
 
 
 class Native(serializers.Serializer[Any]):
@@ -87,16 +93,19 @@ class NativeView(RightsView):
             raise InvalidRequest(f"client must be one of {', '.join(CLIENTS)}.", "client")
         known, agent = await self.rights_under(slug)
         specs = [tool.spec for tool in evaluation.offered(known.policy, agent, "native")]
-        names = Names(spec.name for spec in specs)
-        body = {
-            "client": client,
-            "agent": agent,
-            "tools": [{"name": spec.name, "alias": names.alias(spec.name)} for spec in specs],
-        }
-        return Response(body | _for(client, specs, names, settings.OAUTH_RESOURCE))
+        of_tools, told = arguments.told(specs)
+        names = Names((spec.name for spec in specs), of_tools)
+        body = {"client": client, "agent": agent, "tools": [_named(spec.name, names) for spec in specs]}
+        return Response(body | _for(client, told, names, settings.OAUTH_RESOURCE))
 
 
-def _for(client: str, specs: list[ToolSpec], names: Names, url: str) -> dict[str, Any]:
+def _named(name: str, names: Names) -> dict[str, Any]:
+    """A tool, with what a client that has `definitions` has to know to report or make a call of it."""
+    found = names.arguments.get(name)
+    return {"name": name, "alias": names.alias(name)} | ({"arguments": found.names} if found else {})
+
+
+def _for(client: str, specs: Iterable[ToolSpec], names: Names, url: str) -> dict[str, Any]:
     if client in DEFINITIONS:
         return {"definitions": DEFINITIONS[client](specs, names.alias)}
     file, made = CONFIGURATIONS[client]

@@ -104,20 +104,25 @@ def test_a_style_that_is_not_known_is_refused_and_not_guessed(where: str, style:
         schema_of(operation(path, parameters=[parameter("ids", TEXTS, where, style=style)]))
 
 
-def test_names_that_providers_refuse_are_changed_for_the_model_and_sent_as_they_are() -> None:
+def test_arguments_have_the_names_that_the_document_has() -> None:
     document = operation(
         parameters=[parameter("$top", {"type": "integer"}), parameter("filter[state]", TEXT), parameter("a.b", TEXT)]
     )
-    assert list(schema_of(document)["properties"]) == ["top", "filter_state", "a.b"]
-    found = query(document, {"top": 5, "filter_state": "open", "a.b": "c"})
-    assert found == [("$top", "5"), ("filter[state]", "open"), ("a.b", "c")]
-
-
-def test_fields_of_a_body_keep_their_names_where_it_is_sent() -> None:
+    assert list(schema_of(document)["properties"]) == ["$top", "filter[state]", "a.b"]
+    given = {"$top": 5, "filter[state]": "open", "a.b": "c"}
+    assert query(document, given) == [("$top", "5"), ("filter[state]", "open"), ("a.b", "c")]
     fields = {"type": "object", "properties": {"@type": TEXT, "name": TEXT}, "required": ["@type"]}
     document = operation(method="post", requestBody=content("application/json", fields))
-    assert (schema_of(document)["required"], list(schema_of(document)["properties"])) == (["type"], ["type", "name"])
-    assert sent(document, {"type": "Card", "name": "n"}).data == b'{"@type":"Card","name":"n"}'
+    assert (schema_of(document)["required"], list(schema_of(document)["properties"])) == (["@type"], ["@type", "name"])
+    assert sent(document, {"@type": "Card", "name": "n"}).data == b'{"@type":"Card","name":"n"}'
+
+
+def test_a_body_with_a_field_without_a_name_is_one_argument() -> None:
+    document = operation(
+        method="post", requestBody=content("application/json", {"type": "object", "properties": {"": TEXT, "a": TEXT}})
+    )
+    assert list(schema_of(document)["properties"]) == ["body"]
+    assert sent(document, {"body": {"": "x", "a": "y"}}).data == b'{"":"x","a":"y"}'
 
 
 def content(kind: str, schema: Any, **more: Any) -> dict[str, Any]:

@@ -89,13 +89,9 @@ class _Block:
         """The call, under its real name and, if the server gave it none, an id of our own."""
         call_id = streams.text(self._raw.get("id")) or f"toolu_{uuid.uuid4().hex[:24]}"
         extra = {name: value for name, value in self._raw.items() if name not in _CALL_FIELDS and value is not None}
-        return SuggestedCall(
-            call_id,
-            names.real(streams.text(self._raw.get("name"))),
-            "".join(self._pieces["partial_json"]) or _raw_input(self._raw.get("input")),
-            FAMILY if extra else None,
-            extra,
-        )
+        name = names.real(streams.text(self._raw.get("name")))
+        given = "".join(self._pieces["partial_json"]) or _raw_input(self._raw.get("input"))
+        return SuggestedCall(call_id, name, names.meant(name, given), FAMILY if extra else None, extra)
 
     def opaque(self) -> Opaque | None:
         """The block as it is, if there is more to it than a call, or text without citations."""

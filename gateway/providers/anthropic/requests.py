@@ -198,7 +198,8 @@ def _source(image: Image) -> Block:
 
 
 def _use(call: SuggestedCall, names: Names) -> Block:
-    use = {"type": "tool_use", "id": call.id, "name": names.alias(call.name), "input": _object(call.arguments)}
+    given = _object(names.told(call.name, call.arguments))
+    use = {"type": "tool_use", "id": call.id, "name": names.alias(call.name), "input": given}
     return use | compatibility.extra(call.family, call.extra, FAMILY)
 
 

@@ -116,7 +116,8 @@ def _call(call: dict[str, Any], names: Names) -> SuggestedCall:
     given = call.get("args")
     arguments = given if isinstance(given, str) else "{}" if given is None else orjson.dumps(given).decode()
     call_id = streams.text(call.get("id")) or f"call_{uuid.uuid4().hex[:24]}"
-    return SuggestedCall(call_id, names.real(streams.text(call.get("name"))), arguments)
+    name = names.real(streams.text(call.get("name")))
+    return SuggestedCall(call_id, name, names.meant(name, arguments))
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

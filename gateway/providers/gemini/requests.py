@@ -192,7 +192,8 @@ def _calls(message: AssistantMessage, names: Names) -> list[Wire]:
     signatures = {raw[CALL]: raw[SIGNATURE] for raw in own}
     parts: list[Wire] = []
     for at, call in enumerate(message.calls):
-        part: Wire = {"functionCall": {"id": call.id, "name": names.alias(call.name), "args": _object(call.arguments)}}
+        given = _object(names.told(call.name, call.arguments))
+        part: Wire = {"functionCall": {"id": call.id, "name": names.alias(call.name), "args": given}}
         if at in signatures or at == 0:
             part[SIGNATURE] = signatures.get(at, _NO_SIGNATURE)
         parts.append(part)

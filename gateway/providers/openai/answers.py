@@ -148,7 +148,8 @@ class _Slot:
         """The call, under its real name and, if the server gave it none, an id of our own."""
         arguments = "".join(self.arguments) if self.arguments else "{}"
         call_id = self.id or f"call_{uuid.uuid4().hex[:24]}"
-        return SuggestedCall(call_id, names.real(self.name), arguments, FAMILY if self.extra else None, self.extra)
+        name = names.real(self.name)
+        return SuggestedCall(call_id, name, names.meant(name, arguments), FAMILY if self.extra else None, self.extra)
 
 
 class Pieces:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import orjson
 
 from gateway.providers.interface import Prompt
+from gateway.providers.translation import arguments
 from gateway.providers.translation.names import Names
 from tools.definitions import Definition, Rename
 from tools.interface import ToolSpec
@@ -31,9 +32,10 @@ class Definitions(list[Definition]):
 
 @dataclass(frozen=True, slots=True)
 class _Offered:
-    """Of one tuple of specs, which is held here: no other has its id meanwhile."""
+    """Of one tuple of specs, which is held here: no other has its id meanwhile. `told` are they as models know them."""
 
     specs: Specs
+    told: Specs
     names: Names
     definitions: dict[Style, Definitions] = field(default_factory=dict)
     made: dict[Callable[[Specs], Any], Any] = field(default_factory=dict)
@@ -47,7 +49,8 @@ _offered: dict[int, _Offered] = {}
 def names(prompt: Prompt) -> Names:
     """The aliases of all tools that the prompt offers."""
     if prompt.client_tools:
-        return Names(tool.name for tools in (prompt.tools, prompt.client_tools) for tool in tools)
+        both = (tool.name for tools in (prompt.tools, prompt.client_tools) for tool in tools)
+        return Names(both, _known(prompt.tools).names.arguments)
     return _known(prompt.tools).names
 
 
@@ -56,17 +59,18 @@ def _known(specs: Specs) -> _Offered:
     if known is None:
         if len(_offered) >= MOST:
             del _offered[next(iter(_offered))]
-        known = _offered[id(specs)] = _Offered(specs, Names(spec.name for spec in specs))
+        of_tools, told = arguments.told(specs)
+        known = _offered[id(specs)] = _Offered(specs, told, Names((spec.name for spec in specs), of_tools))
     return known
 
 
 def definitions(prompt: Prompt, names: Names, style: Style) -> list[Definition]:
     """The managed tools as a function of `tools.definitions` has them, by these aliases; not to be changed."""
-    known = _offered.get(id(prompt.tools))
-    if known is None or known.names is not names:
-        return style(prompt.tools, names.alias)
+    known = _known(prompt.tools)
+    if known.names is not names:
+        return style(known.told, names.alias)
     if style not in known.definitions:
-        known.definitions[style] = Definitions(style(prompt.tools, names.alias))
+        known.definitions[style] = Definitions(style(known.told, names.alias))
     return known.definitions[style]
 
 

@@ -3,7 +3,9 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from gateway.providers.translation.arguments import Arguments
 
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]+")
 # With what the name of a tool must not begin, says Gemini.
@@ -38,10 +40,14 @@ def _marked(text: str, digits: int, longest: int = _LONGEST) -> str:
 
 
 class Names:
-    """The aliases of one prompt's tools: no two tools share one, and each leads back to its tool."""
+    """The aliases of one prompt's tools: no two tools share one, and each leads back to its tool.
 
-    def __init__(self, names: Iterable[str]):
+    `arguments` are those of the tools whose arguments have aliases, by the tool's name.
+    """
+
+    def __init__(self, names: Iterable[str], arguments: Mapping[str, Arguments] | None = None):
         names = tuple(dict.fromkeys(names))
+        self.arguments = arguments or {}
         self._aliases: dict[str, str] = {}
         self._names: dict[str, str] = {}
         unsafe = [name for name in names if safe_name(name) != name]
@@ -66,3 +72,13 @@ class Names:
     def real(self, alias: str) -> str:
         """The tool behind an alias; a name that is no alias stays as it is."""
         return self._names.get(alias, alias)
+
+    def told(self, name: str, arguments: str) -> str:
+        """The arguments of a call of the tool `name`, as JSON, by the names that the provider is told."""
+        found = self.arguments.get(name)
+        return found.told(arguments) if found else arguments
+
+    def meant(self, name: str, arguments: str) -> str:
+        """The arguments of a call of the tool `name`, as the provider sent them, by the names of the tool's schema."""
+        found = self.arguments.get(name)
+        return found.meant(arguments) if found else arguments

@@ -13,8 +13,6 @@ from services.offers.placing import Http
 # What the argument of a body is called that is no object, or has a name in common with a parameter.
 BODY = "body"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
-# What providers take as the name of an argument.
-_NO_ARGUMENT, MOST_ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]+"), 64
 _JSON = re.compile(r"application/([a-z0-9.+-]+\+)?json|\*/\*", re.IGNORECASE)
 _FORM = "application/x-www-form-urlencoded"
 
@@ -113,8 +111,7 @@ def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, A
     places: dict[str, list[str]] = {}
     lists = [operation.shared, operation.given.get("parameters")]
     for (where, called), parameter in parameters.of(document, lists, operation.at).items():
-        name = _argument(called)
-        name = name if name not in properties else f"{name}_{where}"
+        name = called if called not in properties else f"{called}_{where}"
         if name in properties:
             raise InvalidService(f"{operation.at} has two parameters {name:.80}.", "operations")
         properties[name] = parameters.schema_of(document, parameter, operation.at)
@@ -128,27 +125,20 @@ def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, A
     return whole, Http(operation.method, operation.path, body.kind if body is not None else "none", places)
 
 
-def _argument(called: str) -> str:
-    """What the argument is called: as the parameter is, without what providers refuse, such as $ and brackets."""
-    if not _NO_ARGUMENT.search(called):
-        return called
-    return _NO_ARGUMENT.sub("_", called).strip("_")[:MOST_ARGUMENT] or "argument"
-
-
 def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]]) -> list[str]:
     """Add a body to the arguments, by its fields or as one of them; those that are required."""
-    fields = {_argument(called): called for called in body.fields}
-    if not fields or len(fields) < len(body.fields) or set(fields) & set(properties):
+    # A body that is one argument is called "" where it goes.
+    if not body.fields or set(body.fields) & {"", *properties}:
         name = BODY if BODY not in properties else f"{BODY}_json"
         properties[name], places[name] = body.schema, ["body", ""]
         return [name] if body.needed else []
-    for name, called in fields.items():
-        properties[name] = body.fields[called]
-        style = parameters.encoding(called, body.media) if body.kind == "form" else ""
-        places[name] = ["body", called, *([style] if style else [])]
+    for name, schema in body.fields.items():
+        properties[name] = schema
+        style = parameters.encoding(name, body.media) if body.kind == "form" else ""
+        places[name] = ["body", name, *([style] if style else [])]
     wanted = body.schema.get("required")
     required = wanted if body.needed and isinstance(wanted, list) else []
-    return [name for name, called in fields.items() if called in required]
+    return [name for name in body.fields if name in required]
 
 
 def _body(document: dict[str, Any], operation: Operation) -> _Body | None:

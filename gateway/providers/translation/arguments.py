@@ -1,0 +1,144 @@
+"""Names of a tool's arguments that every provider accepts, and the way back to those of its schema.
+
+Providers look at the properties of the schema itself, and at none within them. One name that they refuse ($filter,
+tags[], a.b, more than 64 characters) ends the whole request.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from tools.errors import ToolValidationError
+from tools.interface import ToolSpec
+from tools.schemas import arguments
+
+# Some providers take a dot, too.
+_ACCEPTED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_OTHER = re.compile(r"[^a-zA-Z0-9_-]+")
+_LONGEST = 64
+# Keywords whose schemas are of the same object: one, several, or by name.
+_ONE = ("not", "if", "then", "else")
+_LIST = ("allOf", "anyOf", "oneOf")
+_BY_ARGUMENT = ("dependentSchemas", "dependentRequired", "dependencies")
+
+Schema = dict[str, Any]
+
+
+class Arguments:
+    """The aliases of the arguments of one tool: no two share one, and none is the name of another argument.
+
+    `schema` is the tool's own with the aliases in it, which is what a model is told.
+    """
+
+    def __init__(self, schema: Schema, refused: list[str]):
+        self._aliases = _aliases(refused, set(schema["properties"]))
+        self._names = {alias: name for name, alias in self._aliases.items()}
+        self.schema = _renamed(schema, self._aliases)
+
+    @classmethod
+    def of(cls, schema: Schema) -> "Arguments | None":
+        """Those of a tool's schema; None where every name is accepted as it is."""
+        properties = schema.get("properties")
+        refused = [name for name in properties if not _ACCEPTED.fullmatch(name)] if isinstance(properties, dict) else []
+        return cls(schema, refused) if refused else None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The arguments by their aliases, where these differ."""
+        return dict(self._names)
+
+    def told(self, text: str) -> str:
+        """Arguments of a call, as JSON, by the names that a model is told."""
+        return _with(text, self._aliases)
+
+    def meant(self, text: str) -> str:
+        """Arguments of a call, as JSON, by the names of the tool's schema, from those that a model was told."""
+        return _with(text, self._names)
+
+
+def told(specs: Iterable[ToolSpec]) -> tuple[dict[str, Arguments], tuple[ToolSpec, ...]]:
+    """The arguments of each tool that has aliases, by the tool's name, and all tools as models are told of them."""
+    specs = tuple(specs)
+    found = {spec.name: each for spec in specs if (each := Arguments.of(spec.parameters)) is not None}
+    if not found:
+        return found, specs
+    return found, tuple(
+        replace(spec, parameters=found[spec.name].schema) if spec.name in found else spec for spec in specs
+    )
+
+
+def _aliases(refused: list[str], names: set[str]) -> dict[str, str]:
+    wanted = Counter(_readable(name) for name in refused)
+    taken = names | set(wanted)
+    aliases = {}
+    for name in refused:
+        alias = _readable(name)
+        # Names that need the same alias all get another, so that none depends on their order.
+        if not alias or wanted[alias] > 1 or alias in names:
+            alias = next(each for each in _marked(name, alias) if each not in taken)
+        taken.add(alias)
+        aliases[name] = alias
+    return aliases
+
+
+def _readable(name: str) -> str:
+    """What is left of a name without what is refused; one that is cut is marked, since others begin alike."""
+    left = _OTHER.sub("_", name).strip("_")
+    return left if len(left) <= _LONGEST else next(_marked(name, left))
+
+
+def _marked(name: str, readable: str) -> Iterator[str]:
+    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    for digits in (8, 16, 32, 48):
+        yield f"{readable[: _LONGEST - 1 - digits]}_{mark[:digits]}"
+
+
+def _with(text: str, names: dict[str, str]) -> str:
+    """The JSON object with other names; a text that the gates would refuse stays as it is, for them to say why."""
+    try:
+        given = arguments.read(text)
+    except ToolValidationError:
+        return text
+    if not isinstance(given, dict) or given.keys().isdisjoint(names):
+        return text
+    return orjson.dumps(_keyed(given, names)).decode()
+
+
+def _keyed(given: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """The object with other names. What is there by both of its names stays so: it is for the schema to refuse."""
+    return {name if names.get(name, name) in given else names[name]: value for name, value in given.items()}
+
+
+def _renamed(schema: Any, aliases: dict[str, str]) -> Any:
+    """A schema of the arguments with their aliases, in whatever it says about them by name."""
+    if not isinstance(schema, dict):
+        return schema
+    made = dict(schema)
+    # It would speak of the names that it does not show; what is sent is held to it all the same.
+    made.pop("propertyNames", None)
+    for keyword, value in made.items():
+        if keyword == "required":
+            made[keyword] = _of_argument(value, aliases)
+        elif keyword in _ONE:
+            made[keyword] = _renamed(value, aliases)
+        elif keyword in _LIST and isinstance(value, list):
+            made[keyword] = [_renamed(each, aliases) for each in value]
+        elif keyword in ("enum", "examples") and isinstance(value, list):
+            made[keyword] = [_keyed(each, aliases) if isinstance(each, dict) else each for each in value]
+        elif isinstance(value, dict) and keyword in ("properties", "const", "default"):
+            made[keyword] = _keyed(value, aliases)
+        elif isinstance(value, dict) and keyword in _BY_ARGUMENT:
+            made[keyword] = _keyed({name: _of_argument(each, aliases) for name, each in value.items()}, aliases)
+    return made
+
+
+def _of_argument(said: Any, aliases: dict[str, str]) -> Any:
+    """What is said of one: names of arguments, or a schema of them all."""
+    if isinstance(said, list):
+        return [aliases.get(each, each) if isinstance(each, str) else each for each in said]
+    return _renamed(said, aliases)
