@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from services.execution import multipart
 from services.execution.styles import joined, pairs, parts, text_of
 from services.offers.headers import REFUSED_HEADERS
 from services.offers.placing import PLACEHOLDER, Http
@@ -35,6 +36,7 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
     path, query, headers = {}, [], {"Accept": "application/json"} | http.headers
     body: dict[str, Any] = {}
     form: list[tuple[str, str]] = []
+    files: list[multipart.Part] = []
     for name, value in given.items():
         (where, called), style = http.place(name), http.style(name)
         if where == "path":
@@ -47,6 +49,8 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
             headers[called] = _header(name, called, joined(value, style))
         elif http.body == "form":
             form += _fields(called, value, style)
+        elif http.body == "multipart":
+            files += multipart.parts(name, called, value, style, http.media(name))
         else:
             body[called] = value
     url = base.rstrip("/") + _path(http.path, path)
@@ -55,6 +59,9 @@ def build(base: str, http: Http, arguments: Mapping[str, Any], identity: Mapping
     if http.body == "form":
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         return Request(http.method, url, headers, urlencode(form).encode())
+    if http.body == "multipart":
+        data, headers["Content-Type"] = multipart.encoded(files)
+        return Request(http.method, url, headers, data)
     return Request(http.method, url, headers, encoded(body, headers) if http.body == "json" else None)
 
 

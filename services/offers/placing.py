@@ -3,7 +3,8 @@
     {"method": "POST", "path": "/v1/{claw_id}/trades", "body": "json", "places": {"per_page": ["query", "per-page"]}}
 
 An argument without a place of its own is in the path when the path names it, else in the body, else in the query. A
-place may have a style of `services.execution.styles` too: `{"ids": ["query", "ids", "comma"]}`.
+place may have a style of `services.execution.styles` too: `{"ids": ["query", "ids", "comma"]}`. In a form with files
+(the body `multipart`, of OpenAPI operations alone) the style may be `file`, and a media type follows where one is said.
 """
 
 import re
@@ -75,6 +76,10 @@ class Http:
     def style(self, name: str) -> str:
         """How an argument is written that is a list or an object; "" where its place does not say."""
         return self.places[name][2] if len(self.places.get(name, ())) > 2 else ""
+
+    def media(self, name: str) -> str:
+        """The media type of a field of a form with files; "" where its place does not say."""
+        return self.places[name][3] if len(self.places.get(name, ())) > 3 else ""
 
 
 def read(given: Any, at: str, schema: dict[str, Any]) -> Http:

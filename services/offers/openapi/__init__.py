@@ -1,5 +1,5 @@
 """OpenAPI 3.0 to 3.2 documents as offers: `document` finds the chosen operations, `operation` makes each a tool out of
-its `parameters` and its body, whose schemas `schemas` reads.
+its `parameters` and its body, whose schemas `schemas` reads; `multipart` has the fields of forms with files.
 """
 
 from services.offers.openapi.document import Choice, choices, read

@@ -1,4 +1,4 @@
-"""One operation of an OpenAPI document as a tool: parameters and body, JSON or a form, become one input schema."""
+"""One operation of an OpenAPI document as a tool: parameters and body (JSON or a form) become one input schema."""
 
 import re
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any, TypeGuard
 from services.errors import InvalidService
 from services.offers import definition, placing
 from services.offers.definition import Definition, Effort
-from services.offers.openapi import parameters, schemas
+from services.offers.openapi import multipart, parameters, schemas
 from services.offers.placing import Http
 
 # What the argument of a body is called that is no object, or has a name in common with a parameter.
 BODY = "body"
 _NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _JSON = re.compile(r"application/([a-z0-9.+-]+\+)?json|\*/\*", re.IGNORECASE)
-_FORM = "application/x-www-form-urlencoded"
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def _words(given: dict[str, Any], name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What is sent as a body: `kind` is json or form, `media` its media type in the document."""
+    """What is sent as a body: `kind` is json, form or multipart, `media` its media type in the document."""
 
     kind: str
     schema: dict[str, Any]
@@ -102,6 +102,12 @@ class _Body:
         found = self.schema.get("properties") if self.schema.get("type") == "object" else None
         only = not set(self.schema) - {"type", "properties", "required", "title", "description", "additionalProperties"}
         return found if isinstance(found, dict) and only else {}
+
+    @property
+    def required(self) -> list[Any]:
+        """The names of the fields that are required."""
+        found = self.schema.get("required")
+        return found if self.needed and isinstance(found, list) else []
 
 
 def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, Any], Http]:
@@ -120,13 +126,15 @@ def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, A
         places[name] = parameters.place(parameter, properties[name], operation.at)
     body = _body(document, operation)
     if body is not None:
-        required += _add(body, properties, places)
+        required += _add(body, properties, places, operation.at)
     whole: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
     return whole, Http(operation.method, operation.path, body.kind if body is not None else "none", places)
 
 
-def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]]) -> list[str]:
+def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]], at: str) -> list[str]:
     """Add a body to the arguments, by its fields or as one of them; those that are required."""
+    if body.kind == "multipart":
+        return _add_parts(body, properties, places, at)
     # A body that is one argument is called "" where it goes.
     if not body.fields or set(body.fields) & {"", *properties}:
         name = BODY if BODY not in properties else f"{BODY}_json"
@@ -136,13 +144,23 @@ def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]]) 
         properties[name] = schema
         style = parameters.encoding(name, body.media) if body.kind == "form" else ""
         places[name] = ["body", name, *([style] if style else [])]
-    wanted = body.schema.get("required")
-    required = wanted if body.needed and isinstance(wanted, list) else []
-    return [name for name in body.fields if name in required]
+    return [name for name in body.fields if name in body.required]
+
+
+def _add_parts(body: _Body, properties: dict[str, Any], places: dict[str, list[str]], at: str) -> list[str]:
+    """Add a form with files, by its fields, since a file can be no part of another argument."""
+    required = []
+    for called, schema in body.fields.items():
+        name = called if called not in properties else f"{called}_{BODY}"
+        if name in properties:
+            raise InvalidService(f"{at} has two parameters {name:.80}.", "operations")
+        properties[name], places[name] = multipart.field(called, schema, body.media)
+        required += [name] if called in body.required else []
+    return required
 
 
 def _body(document: dict[str, Any], operation: Operation) -> _Body | None:
-    """What is sent as a body, JSON where there is a choice; None without one."""
+    """What is sent as a body: JSON where there is a choice, else a form without files; None without one."""
     if operation.given.get("requestBody") is None or operation.method in ("GET", "HEAD"):
         return None
     body = schemas.followed(document, operation.given["requestBody"], operation.at)
@@ -153,8 +171,12 @@ def _body(document: dict[str, Any], operation: Operation) -> _Body | None:
         return _Body("json", schemas.sent(document, json.get("schema"), operation.at), needed, json)
     if _is_object(form := offered.get(_FORM)):
         return _Body("form", schemas.sent(document, form.get("schema"), operation.at), needed, form)
+    if _is_object(form := offered.get(_MULTIPART)):
+        files = _Body("multipart", schemas.sent(document, form.get("schema"), operation.at), needed, form)
+        if files.fields:
+            return files
     if needed:
-        words = "needs a body that is neither JSON nor a plain form, which is not supported."
+        words = "needs a body that is neither JSON nor a plain form, with files or without, which is not supported."
         raise InvalidService(f"{operation.at} {words}", "operations")
     return None
 
