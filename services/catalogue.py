@@ -24,7 +24,7 @@ _STATE = """CASE WHEN NOT s.enabled THEN 'service' WHEN NOT t.enabled THEN 'off'
 _DECLARED = f"""t.tool_name, t.definition->>'description', t.parameters, t.tier, t.idempotent, t.parallel_safe,
         s.timeout, encode(sha256(convert_to(t.accepted_hash || ' ' || s.url, 'UTF8')), 'hex'),
         t.reads_private, t.reads_untrusted, t.leaves_tenant,
-        CASE WHEN coalesce(t.http->'hosts', '[]') = '[]' THEN {PLACE} ELSE '' END"""
+        CASE WHEN coalesce(t.http->'hosts', t.http->'servers', '[]') = '[]' THEN {PLACE} ELSE '' END"""
 _SOURCE = "service_tools t JOIN services s ON s.tenant_id = t.tenant_id AND s.id = t.service_id"
 # A column beside those of tools.gates.policy: every tool of the tenant's services, of closed ones only name and state.
 # Whatever changes what it says must let cached rights be read again; services/migrations/0001_initial.py says where.

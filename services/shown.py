@@ -99,7 +99,7 @@ def tool(row: ServiceTool, last: LastCalls | None = None) -> dict[str, Any]:
         "output_schema": given.get("outputSchema"),
         "parameters": row.parameters,
         "annotations": given.get("annotations", {}),
-        "http": {"method": row.http["method"], "path": row.http["path"]} if row.http and "path" in row.http else None,
+        "http": _http(row.http) if row.http and "path" in row.http else None,
         "enabled": row.enabled and drift is None,
         "tier": row.tier,
         "idempotent": row.idempotent,
@@ -142,6 +142,12 @@ def last_calls(tenant_id: uuid.UUID, names: list[str]) -> LastCalls:
 
 def _moment(calls: list[dict[str, Any]]) -> datetime | None:
     return calls[0]["finished_at"] if calls else None
+
+
+def _http(http: dict[str, Any]) -> dict[str, Any]:
+    """How a tool is called: `servers` where that is not at its service's address."""
+    shown = {"method": http["method"], "path": http["path"]}
+    return shown | ({"servers": http["servers"]} if http.get("servers") else {})
 
 
 def _drift(row: ServiceTool) -> dict[str, Any] | None:

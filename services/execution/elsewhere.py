@@ -1,6 +1,10 @@
-"""A call to one of the hosts that an owner listed: the arguments say which, by what method, and what is sent.
+"""Calls that go elsewhere than to their service's address.
 
-{"host": "hooks.example.com", "path": "/v1/orders", "method": "POST", "query": {"dry": true}, "body": {…}}
+To one of the hosts that an owner listed, the arguments say which, by what method, and what is sent:
+
+    {"host": "hooks.example.com", "path": "/v1/orders", "method": "POST", "query": {"dry": true}, "body": {…}}
+
+An operation of an OpenAPI document may have servers of its own.
 """
 
 from collections.abc import Mapping
@@ -35,6 +39,14 @@ def build(http: Http, arguments: Mapping[str, Any]) -> Request:
     body = arguments.get("body")
     sends = body is not None and method not in ("GET", "HEAD")
     return Request(method, url, headers, encoded({"": body}, headers) if sends else None)
+
+
+def base(url: str, servers: list[str]) -> str:
+    """Where an operation with servers of its own is called: at the one of its service's host at `url`, if there is."""
+    own = str(URL(url).origin())
+    near = [each for each in servers if not each or each.startswith("/") or same_origin(each, url)]
+    found = (near or servers)[0]
+    return found if found and not found.startswith("/") else own + found
 
 
 def same_origin(url: str, other: str) -> bool:

@@ -131,9 +131,10 @@ class HttpTool(ServiceTool):
             made = elsewhere.build(http, params)
         else:
             identity = identity_of(ctx, self._endpoint.http["identity"])
-            made = request.build(self._endpoint.url, http, params, identity)
+            base = elsewhere.base(self._endpoint.url, http.servers) if http.servers else self._endpoint.url
+            made = request.build(base, http, params, identity)
         # It was given for the service's own host.
-        ours = not http.hosts or elsewhere.same_origin(made.url, self._endpoint.url)
+        ours = not (http.hosts or http.servers) or elsewhere.same_origin(made.url, self._endpoint.url)
         scope, credential = TenantScope(ctx.tenant_id, ctx.user_id), self._endpoint.credential if ours else NONE
         try:
             headers = await resolver.headers(scope, credential)
@@ -146,6 +147,11 @@ class HttpTool(ServiceTool):
                 raise RefusedThere(credential.slug, answer.status)
         except CredentialError as failed:
             raise failed.as_tool_error() from None
+        if not ours and answer.status in (401, 403) and self._endpoint.credential.identity != "none":
+            raise ToolExecutionError(
+                f"{self.name} is not at its service's own host, where alone the service's credential is sent, and was"
+                f" refused without it (HTTP {answer.status}). An owner can add a service with the address of that host."
+            )
         found = answers.output(self.name, answer, headers, http.success)
         return ToolResult(found, _shown(self.name, answer, found))
 

@@ -36,7 +36,8 @@ class Http:
     """How a tool is called; `places` has the place of each argument that is not where others are.
 
     `headers` are sent with every call. Where `success` names a field, an answer in whose JSON it is not true is a
-    failure. With `hosts` the arguments say which of them is called, and how (`services.execution.elsewhere`).
+    failure. With `hosts` the arguments say which of them is called, and how (`services.execution.elsewhere`). With
+    `servers` one of them is called, each a URL or a path at the service's host, in place of the service's address.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Http:
     headers: dict[str, str] = field(default_factory=dict)
     success: str = ""
     hosts: list[str] = field(default_factory=list)
+    servers: list[str] = field(default_factory=list)
 
     @property
     def in_path(self) -> list[str]:
@@ -54,14 +56,14 @@ class Http:
 
     def as_json(self) -> dict[str, Any]:
         """As it is stored."""
-        more = {"headers": self.headers, "success": self.success, "hosts": self.hosts}
+        more = {"headers": self.headers, "success": self.success, "hosts": self.hosts, "servers": self.servers}
         stored = {"method": self.method, "path": self.path, "body": self.body, "places": self.places}
         return stored | {name: value for name, value in more.items() if value}
 
     @classmethod
     def stored(cls, row: dict[str, Any]) -> "Http":
         """Out of what `as_json` made."""
-        more = (row.get("headers", {}), row.get("success", ""), row.get("hosts", []))
+        more = (row.get("headers", {}), row.get("success", ""), row.get("hosts", []), row.get("servers", []))
         return cls(row["method"], row["path"], row["body"], row["places"], *more)
 
     def place(self, name: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from services.errors import AnswersEvents, InvalidService, NothingFound, SourceF
 from services.mcp.errors import OLD_TRANSPORT
 from services.offers import documents, openapi
 from services.offers.openapi import Choice
+from services.offers.openapi.servers import with_defaults
 from tools.network import egress
 
 MOST_ANSWER = 256 * 1024
@@ -130,7 +131,7 @@ def _server(document: dict[str, Any], address: str) -> str:
     """The first server that the document names, where that is an address once variables have their defaults."""
     servers = document.get("servers")
     first = servers[0] if isinstance(servers, list) and servers and isinstance(servers[0], dict) else {}
-    given = _with_defaults(first.get("url"), first.get("variables"))
+    given = with_defaults(first.get("url"), first.get("variables"))
     if not isinstance(given, str) or "{" in given:
         return ""
     try:
@@ -138,15 +139,6 @@ def _server(document: dict[str, Any], address: str) -> str:
         return str(egress.check(joined)).rstrip("/") if not joined.query_string and not joined.fragment else ""
     except (ValueError, egress.EgressRefused):
         return ""
-
-
-def _with_defaults(given: Any, variables: Any) -> Any:
-    """The address of a server with the defaults of its variables in their places."""
-    for name, variable in variables.items() if isinstance(given, str) and isinstance(variables, dict) else ():
-        default = variable.get("default") if isinstance(variable, dict) else None
-        if isinstance(default, str):
-            given = given.replace(f"{{{name}}}", default)
-    return given
 
 
 async def _mcp(address: str) -> Found | str:

@@ -187,6 +187,11 @@ def test_feeds_in_a_prompt_are_read_by_the_session(stack: Stack, tenant: Cast, a
     # A tool whose arguments say which host is called leads elsewhere.
     change('UPDATE service_tools SET http = http || \'{"hosts": ["a.example"]}\' WHERE tenant_id = %s', tenant.id)
     assert _own_feeds(tenant.alice) == ""
+    change("UPDATE service_tools SET http = http - 'hosts' WHERE tenant_id = %s", tenant.id)
+    assert _own_feeds(tenant.alice) != ""
+    # So does one that has servers of its own.
+    change('UPDATE service_tools SET http = http || \'{"servers": ["/b"]}\' WHERE tenant_id = %s', tenant.id)
+    assert _own_feeds(tenant.alice) == ""
 
 
 def _own_feeds(person: Person) -> str:

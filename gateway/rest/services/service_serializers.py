@@ -184,6 +184,9 @@ class ToolHttp(serializers.Serializer[Any]):
 
     method = serializers.CharField()
     path = serializers.CharField()
+    servers = serializers.ListField(
+        child=serializers.CharField(), required=False, help_text="Where it is called, if not at the service's address."
+    )
 
 
 class LastCall(serializers.Serializer[Any]):

@@ -82,7 +82,7 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
                 left -= 1
                 if left < 0:
                     raise InvalidService(f"{AT} has more than {MAX_OPERATIONS:,} operations.", f"{AT}.paths")
-                yield Operation(method.upper(), path, given, item.get("parameters"))
+                yield Operation(method.upper(), path, given, item.get("parameters"), item.get("servers"))
 
 
 def _named(document: dict[str, Any], pointer: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from services.errors import InvalidService
 from services.offers import definition, placing
 from services.offers.definition import Definition, Effort
-from services.offers.openapi import multipart, parameters, schemas
+from services.offers.openapi import multipart, parameters, schemas, servers
 from services.offers.placing import Http
 
 # What the argument of a body is called that is no object, or has a name in common with a parameter.
@@ -19,12 +19,13 @@ _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation where the document has it; `shared` are the parameters of its path."""
+    """An operation where the document has it; `shared` are the parameters of its path, `servers` that path's own."""
 
     method: str
     path: str
     given: dict[str, Any]
     shared: Any
+    servers: Any = None
 
     @property
     def id(self) -> str:
@@ -67,7 +68,7 @@ def tool(slug: str, document: dict[str, Any], operation: Operation, effort: Effo
             described, f"{at}: its description", definition.MAX_DESCRIPTION, needed=True
         ),
         "inputSchema": schema,
-        "http": {"method": http.method, "path": http.path, "body": http.body, "places": http.places},
+        "http": http.as_json(),
     }
     return Definition(
         name=name,
@@ -128,7 +129,9 @@ def _inputs(document: dict[str, Any], operation: Operation) -> tuple[dict[str, A
     if body is not None:
         required += _add(body, properties, places, operation.at)
     whole: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
-    return whole, Http(operation.method, operation.path, body.kind if body is not None else "none", places)
+    own = servers.of(document, operation.given.get("servers"), operation.servers, operation.at)
+    kind = body.kind if body is not None else "none"
+    return whole, Http(operation.method, operation.path, kind, places, servers=own)
 
 
 def _add(body: _Body, properties: dict[str, Any], places: dict[str, list[str]], at: str) -> list[str]:
