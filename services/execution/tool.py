@@ -8,8 +8,8 @@ from typing import Any
 
 from yarl import URL
 
-from services.credentials import NONE, Credential, CredentialError, RefusedThere, resolver
-from services.execution import answers, elsewhere, request
+from services.credentials import NONE, Credential, CredentialError, RefusedThere, hidden, resolver
+from services.execution import answers, elsewhere, pages, request
 from services.offers.placing import Http
 from tenants.scope.transactions import TenantScope
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolTimeout, ToolValidationError
@@ -124,7 +124,10 @@ class HttpTool(ServiceTool):
         self._endpoint = endpoint
 
     async def execute(self, params: dict[str, Any], ctx: ToolContext) -> ToolResult:
-        """Output: the answer's JSON or text. No redirect is followed, and no credential is in an error's words."""
+        """Output: the answer's JSON or text, with its next page where there is one (`services.execution.pages`).
+
+        No redirect is followed, no next page is asked for, and no credential is in an error's words.
+        """
         self.check(params)
         http = Http.stored(self._endpoint.http)
         if http.hosts:
@@ -153,7 +156,11 @@ class HttpTool(ServiceTool):
                 f" refused without it (HTTP {answer.status}). An owner can add a service with the address of that host."
             )
         found = answers.output(self.name, answer, headers, http.success)
-        return ToolResult(found, _shown(self.name, answer, found))
+        shown = _shown(self.name, answer, found)
+        if answer.link and not http.hosts:
+            link = hidden(answer.link, headers)
+            found = pages.with_next(found, link, sent=made.url, http=http, parameters=self.parameters, given=params)
+        return ToolResult(found, shown)
 
     async def _sent(self, made: request.Request, headers: dict[str, str], ctx: ToolContext) -> egress.Answer:
         began = time.monotonic()

@@ -25,6 +25,8 @@ from django.conf import settings
 from yarl import URL
 
 MAX_URL = 2048
+# Of all Link headers together; longer ones are passed over.
+MAX_LINK = 8192
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
 # What `inet_aton` would read as an address: decimal, octal, hexadecimal, with fewer than four parts.
 _NUMBER = re.compile(r"([0-9]+|0x[0-9a-f]*)\.?")
@@ -60,16 +62,19 @@ class TooSlow(Unanswered):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: `body` is its beginning, `encoding` how it was packed, if at all, and `kind` its Content-Type."""
+    """What came back: `body` is its beginning, `encoding` how it was packed, if at all, `kind` its Content-Type, `link`
+    its Link headers, where they are not too long."""
 
     status: int
     body: bytes
     encoding: str = ""
     kind: str = ""
+    link: str = ""
 
 
 class Exchange:
-    """One answer while it arrives: `status`, `headers` (names in any case), `encoding` what its body is packed with."""
+    """One answer while it arrives: `status`, `headers` (names in any case), `encoding` what its body is packed with,
+    `link` as in Answer."""
 
     def __init__(self, response: aiohttp.ClientResponse):
         self._response = response
@@ -77,6 +82,8 @@ class Exchange:
         self.headers: Mapping[str, str] = response.headers
         packed = response.headers.get("Content-Encoding", "").strip().lower()
         self.encoding = "" if packed == "identity" else packed[:100]
+        link = ", ".join(response.headers.getall("Link", ()))
+        self.link = link if len(link) <= MAX_LINK else ""
 
     async def beginning(self, most: int) -> bytes:
         """At most `most` bytes of the body, as it was packed; none are waited for with 0."""
@@ -149,7 +156,7 @@ class Client:
         """The answer to one request, with at most `most` bytes of its body; `options` are those of `exchange`."""
         async with self.exchange(method, url, **options) as exchange:
             kind = exchange.headers.get("Content-Type", "")
-            return Answer(exchange.status, await exchange.beginning(most), exchange.encoding, kind)
+            return Answer(exchange.status, await exchange.beginning(most), exchange.encoding, kind, exchange.link)
 
     async def close(self) -> None:
         """Close its connections."""
