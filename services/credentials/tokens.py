@@ -175,7 +175,8 @@ async def _renew(scope: TenantScope, credential: Credential, row: Row) -> str:
         log.exception("token not refreshed", extra={"connection": str(row.id)})
         problem = "Refreshing it failed unexpectedly; the operator finds why in the log."
     else:
-        await _stored(scope, row, server, secret, tokens)
+        if not await _stored(scope, row, server, secret, tokens):
+            await _withdrawn(scope, credential, row, server, secret, tokens)
         return ""
     log.info("token not refreshed", extra={"connection": str(row.id), "why": problem})
     await rows.release(scope, row, problem)
@@ -203,15 +204,32 @@ async def _asked(credential: Credential, row: Row) -> tuple[Server, str, Tokens]
     return server, secret, found
 
 
-async def _stored(scope: TenantScope, row: Row, server: Server, secret: str, tokens: Tokens) -> None:
+async def _stored(scope: TenantScope, row: Row, server: Server, secret: str, tokens: Tokens) -> bool:
     for attempt in range(_STORE_ATTEMPTS):
         try:
-            await rows.store(scope, row, server, secret, tokens)
-            return
+            return await rows.store(scope, row, server, secret, tokens)
         except psycopg.OperationalError:
             if attempt == _STORE_ATTEMPTS - 1:
                 raise
         await asyncio.sleep(_STORE_PAUSE)
+    return False
+
+
+async def _withdrawn(
+    scope: TenantScope, credential: Credential, row: Row, server: Server, secret: str, tokens: Tokens
+) -> None:
+    """Tell the server that tokens are not used which came for a connection that had ended meanwhile."""
+    present = await rows.read(scope, credential, ahead=AHEAD_SECONDS, pause=PAUSE_SECONDS)
+    # Where it has newer ones of the same grant, these may not be revoked alone.
+    if not server.revocation_endpoint or (present is not None and present.id == row.id and present.ended_at is None):
+        return
+    client = Client(row.client_id, decrypt(secret) if secret else "")
+    for token, hint in ((tokens.refresh, "refresh_token"), (tokens.access, "access_token")):
+        try:
+            if token:
+                await grants.revoke(server, client, token, hint)
+        except OAuthFailed as failed:
+            log.warning("token not revoked", extra={"connection": str(row.id), "why": str(failed)})
 
 
 async def _wait(scope: TenantScope, credential: Credential, row: Row) -> str:

@@ -10,13 +10,14 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from services.connections import flow
-from services.connections.errors import ServerFailed
+from services.connections.errors import AttemptRefused, ServerFailed
 from services.credentials import Credential, CredentialUnavailable, NotConnected, RefusedThere, resolver, tokens
 from services.execution.tool import Declared, Endpoint, HttpTool
 from services.oauth import discovery, exchange, grants
 from services.oauth.errors import ServerUnusable
 from services.oauth.grants import Client
 from services.oauth.server import Server
+from tenants.people.encryption import decrypt
 from tests.connections.connecting import SESSION, add, expire, headers, kept
 from tests.database import rows
 from tests.people import Cast
@@ -91,6 +92,47 @@ async def test_an_answer_that_is_no_token_is_no_credential(
         assert SECRET not in said and "169.254" not in said
     # Nobody went where it pointed.
     assert {each.path for each in api.asked} == {METADATA, "/token"}
+
+
+async def come_back(tenant: Cast) -> None:
+    """Connect alice to a server that says yes to everybody."""
+    begun = await flow.begin(tenant.alice.scope, "desk", SESSION)
+    state = begun["authorize_url"].partition("state=")[2].partition("&")[0]
+    await flow.finish(tenant.alice.scope, flow.Returned(state, "code"), SESSION)
+
+
+@pytest.mark.parametrize("what", TOKEN_ANSWERS)
+async def test_an_answer_that_is_no_token_connects_nobody(tenant: Cast, api: Api, url: str, what: str) -> None:
+    answer, words = TOKEN_ANSWERS[what]
+    api.on(METADATA, as_json(metadata(url)))
+    api.on("/token", answer)
+    await asyncio.to_thread(add, tenant, URL, user(url, client_secret=SECRET))
+    with pytest.raises((ServerFailed, AttemptRefused)) as refused:
+        await come_back(tenant)
+    assert words in str(refused.value) and SECRET not in str(refused.value)
+    assert kept(tenant) == [] and len(api.of("/token")) == 1
+    assert {each.path for each in api.asked} == {METADATA, "/token"}
+
+
+@pytest.mark.parametrize("what", TOKEN_ANSWERS)
+async def test_an_answer_that_is_no_newer_token_ends_no_connection(
+    tenant: Cast, api: Api, url: str, what: str
+) -> None:
+    answer, words = TOKEN_ANSWERS[what]
+    api.on(METADATA, as_json(metadata(url)))
+    api.on("/token", as_json(GOOD | {"refresh_token": "r1"}))
+    service = await asyncio.to_thread(add, tenant, URL, user(url, client_secret=SECRET))
+    await come_back(tenant)
+    await asyncio.to_thread(expire, tenant)
+    api.on("/token", answer)
+    with pytest.raises(CredentialUnavailable) as refused:
+        await headers(service, tenant.alice)
+    assert words in str(refused.value) and SECRET not in str(refused.value)
+    [row] = kept(tenant)
+    assert (row["ended_at"], row["refreshing_until"], decrypt(row["refresh_token"])) == (None, None, "r1")
+    api.on("/token", as_json(GOOD | {"access_token": "another"}))
+    assert (await headers(service, tenant.alice))["Authorization"] == "Bearer another"
+    assert dict(parse_qsl(api.asked[-1].body.decode()))["refresh_token"] == "r1"
 
 
 DOCUMENTS: dict[str, tuple[Callable[[str], Reply], str]] = {
@@ -208,9 +250,7 @@ async def test_a_connection_without_a_refresh_token_is_over_with_its_token(tenan
     api.on(METADATA, as_json(metadata(url)))
     api.on("/token", as_json(GOOD))
     service = await asyncio.to_thread(add, tenant, URL, user(url))
-    begun = await flow.begin(tenant.alice.scope, "desk", SESSION)
-    state = begun["authorize_url"].partition("state=")[2].partition("&")[0]
-    await flow.finish(tenant.alice.scope, flow.Returned(state, "code"), SESSION)
+    await come_back(tenant)
     sent = await headers(service, tenant.alice)
     # A service that refuses it may refuse this one path: the connection stays.
     assert await resolver.refreshed(tenant.alice.scope, Credential.of(service), sent) is None

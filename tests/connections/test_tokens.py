@@ -6,13 +6,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from services.connections import flow, listing, revocation
 from services.connections.errors import AttemptRefused
 from services.connections.flow import Returned
-from services.credentials import Credential, CredentialUnavailable, NotConnected, resolver
+from services.credentials import Credential, CredentialUnavailable, NotConnected, resolver, tokens
+from services.credentials.rows import Row
+from services.oauth.errors import GrantRefused
+from services.oauth.grants import Tokens
 from tenants.people.encryption import decrypt
 from tenants.scope import transactions
 from tests.connections.authorization import HOST, AuthorizationServer
@@ -141,9 +145,6 @@ async def test_a_refresh_token_that_somebody_else_has_used_meanwhile_is_read_aga
     service = await asyncio.to_thread(add, tenant, URL, of_user(server))
     await connect(server, tenant.alice)
     await asyncio.to_thread(expire, tenant)
-    from services.credentials import tokens
-    from services.oauth.errors import GrantRefused
-
     newer = await headers(service, tenant.alice)
     await asyncio.to_thread(expire, tenant)
 
@@ -160,6 +161,69 @@ async def test_a_refresh_token_that_somebody_else_has_used_meanwhile_is_read_aga
     monkeypatch.setattr(tokens, "_asked", beaten)
     assert await headers(service, tenant.alice) == newer
     assert kept(tenant)[0]["ended_at"] is None
+
+
+async def test_who_disconnects_while_a_call_waits_for_a_newer_token_stays_disconnected(
+    server: AuthorizationServer, tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = await asyncio.to_thread(add, tenant, URL, of_user(server))
+    await connect(server, tenant.alice)
+    await asyncio.to_thread(expire, tenant)
+    ask, given, go_on = tokens._asked, asyncio.Event(), asyncio.Event()
+    came: list[Tokens] = []
+
+    async def held(credential: Credential, row: Row) -> Any:
+        answer = await ask(credential, row)
+        came.append(answer[2])
+        given.set()
+        await go_on.wait()
+        return answer
+
+    monkeypatch.setattr(tokens, "_asked", held)
+    waiting = asyncio.create_task(headers(service, tenant.alice))
+    await given.wait()
+    assert server.knows(came[0].access)
+    assert await flow.end(tenant.alice.scope, "desk") is True
+    go_on.set()
+    with pytest.raises(NotConnected):
+        await waiting
+    assert kept(tenant) == []
+    # What came too late is good for nobody.
+    assert not server.knows(came[0].access) and not server.knows(came[0].refresh)
+
+
+async def test_what_comes_too_late_for_a_connection_with_newer_tokens_ends_none_of_them(
+    server: AuthorizationServer, tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = await asyncio.to_thread(add, tenant, URL, of_user(server))
+    await connect(server, tenant.alice)
+    await asyncio.to_thread(expire, tenant)
+    ask = tokens._asked
+
+    async def outrun(credential: Credential, row: Row) -> Any:
+        answer = await ask(credential, row)
+        # The user connects anew in this moment.
+        await connect(server, tenant.alice)
+        return answer
+
+    monkeypatch.setattr(tokens, "_asked", outrun)
+    revoked = server.control()["revoked"]
+    assert server.knows(token_of(await headers(service, tenant.alice)))
+    assert server.control()["revoked"] == revoked and kept(tenant)[0]["fence"] == 1
+
+
+async def test_a_process_that_was_lost_while_it_refreshed_keeps_nobody_waiting_for_good(
+    server: AuthorizationServer, tenant: Cast
+) -> None:
+    service = await asyncio.to_thread(add, tenant, URL, of_user(server))
+    await connect(server, tenant.alice)
+    await asyncio.to_thread(expire, tenant)
+    lease = "UPDATE connections SET refreshing_until = now() + %(for)s::interval WHERE tenant_id = %(tenant)s RETURNING 1"
+    await asyncio.to_thread(lambda: rows(lease, tenant=tenant.id, **{"for": "1 hour"}))
+    waiting = asyncio.create_task(headers(service, tenant.alice))
+    await asyncio.to_thread(lambda: rows(lease, tenant=tenant.id, **{"for": "-1 second"}))
+    assert server.knows(token_of(await waiting))
+    assert kept(tenant)[0]["refreshing_until"] is None
 
 
 async def test_the_tenants_own_token_is_asked_for_at_the_first_call_and_shared(

@@ -165,6 +165,30 @@ def test_an_approved_call_of_somebody_who_disconnected_meanwhile_does_not_run(
     assert api.of(ORDER) == []
 
 
+def test_an_approved_call_of_somebody_whose_grant_ended_at_the_server_meanwhile_has_no_effect(
+    stack: Stack, tenant: Cast, api: Api, owner: Owner, server: AuthorizationServer
+) -> None:
+    connect(stack, tenant.alice, server)
+    assert call(stack, tenant.alice, "desk.get_order", ARGUMENTS)["status"] == "success"
+    token = api.of(ORDER)[-1].headers["authorization"].removeprefix("Bearer ")
+    owner.say("desk", "get_order", tier="elevated")
+    held = call(stack, tenant.alice, "desk.get_order", ARGUMENTS)
+    assert held["status"] == "awaiting_approval"
+    # As if it had lasted a while.
+    rows(
+        "UPDATE connections SET refreshed_at = now() - interval '1 hour' WHERE tenant_id = %(tenant)s RETURNING 1",
+        tenant=tenant.id,
+    )
+    server.end(token, whole=True)
+    approve(stack, tenant.carol, held["approval_id"])
+    ended = polled(stack, tenant.alice, held["id"])
+    assert (ended["status"], ended["error"]["code"]) == ("error", "permission_denied")
+    assert "/settings/connections/" in ended["error"]["message"]
+    # The service was asked with what it refuses, and with nothing else.
+    assert [each.headers["authorization"] for each in api.of(ORDER)] == [f"Bearer {token}"] * 2
+    assert connections(stack, tenant.alice)[0]["state"] == "expired"
+
+
 def test_who_asks_for_what_is_not_there_is_told_so(stack: Stack, tenant: Cast, owner: Owner) -> None:
     for method, path in (("POST", "none/connect/"), ("DELETE", "none/"), ("POST", "de%00sk/connect/")):
         answer = httpx.request(method, f"{stack.url}/api/v1/connections/{path}", headers=tenant.alice.headers)
