@@ -1,16 +1,23 @@
 """OpenAPI documents as services: chosen operations become tools, and bombs become refusals."""
 
+import asyncio
 import json
 from typing import Any
 
 import httpx
 import pytest
+from psycopg.types.json import Jsonb
 
+from audit.canonical import sha256_hex
 from services.errors import InvalidService
 from services.offers import openapi
 from services.offers.definition import SEGMENT
+from services.reading import drift
+from tests.database import rows
 from tests.people import Cast
+from tests.schedules.rows import change
 from tests.services.api import TOKEN, Api, Owner, Reply, as_json, call
+from tests.services.calling import allowed
 from tests.services.documents import CODE_HOST, document
 from tests.stack import Stack
 
@@ -165,6 +172,47 @@ def test_a_refresh_of_a_document_finds_what_changed(stack: Stack, tenant: Cast, 
     assert call(stack, tenant.alice, "host.issues_create", {})["error"]["code"] == "not_allowed"
     more = owner.ask("PATCH", "host/", {"operations": ["issues/create", "issues/list-for-repo"]}).json()
     assert [tool["enabled"] for tool in more["tools"]] == [False, False]
+
+
+async def test_a_release_that_reads_a_document_differently_closes_nothing_by_itself_and_shows_it_once(
+    stack: Stack, tenant: Cast, api: Api, url: str
+) -> None:
+    listed = {"name": "ids", "in": "query", "explode": False, "schema": {"type": "array", "items": {"type": "string"}}}
+    given = {"openapi": "3.1.0", "paths": {"/things": {"get": {"operationId": "it", "parameters": [listed]}}}}
+    api.on("/openapi.json", as_json(given))
+    api.on("/things", as_json([]))
+    owner = Owner(stack, tenant.olga)
+    about = {"kind": "openapi", "descriptor": None, "openapi": f"{url}/openapi.json", "operations": ["it"]}
+    await asyncio.to_thread(owner.add, url, slug="host", **about)
+
+    def asked() -> list[tuple[str, str]]:
+        made = call(stack, tenant.alice, "host.it", {"ids": ["a", "b"]})
+        return api.of("/things")[-1].query if made["status"] == "success" else [(made["error"]["code"], "")]
+
+    now = await asyncio.to_thread(asked)
+    # As a release made it that knew no styles, and an owner accepted it.
+    [row] = rows("SELECT definition, http FROM service_tools WHERE tenant_id = %(t)s", t=tenant.id)
+    plain = {"ids": ["query", "ids"]}
+    before = row["definition"] | {"http": row["definition"]["http"] | {"places": plain}}
+    change(
+        "UPDATE service_tools SET definition = %s, http = %s, hash = %s, accepted_hash = %s WHERE tenant_id = %s",
+        *(Jsonb(before), Jsonb(row["http"] | {"places": plain}), sha256_hex(before), sha256_hex(before), tenant.id),
+    )
+    as_before = [("ids", "a"), ("ids", "b")]
+    assert (now, await asyncio.to_thread(asked)) == ([("ids", "a,b")], as_before)
+    # The document is the same, so a look by itself changes nothing.
+    with allowed():
+        await drift.look_as_nobody(tenant.id, "host")
+    assert api.of("/openapi.json") and await asyncio.to_thread(asked) == as_before
+    assert owner.ask("POST", "host/refresh/").status_code == 200
+    shown = owner.tool("it", "host")["drift"]
+    assert [(each["field"], each["after"]["places"]) for each in shown["changes"]] == [
+        ("http", {"ids": ["query", "ids", "comma"]})
+    ]
+    assert await asyncio.to_thread(asked) == [("not_allowed", "")]
+    assert owner.ask("POST", "host/tools/it/accept/", {"hash": shown["hash"]}).status_code == 200
+    assert owner.ask("POST", "host/refresh/").status_code == 200
+    assert (owner.tool("it", "host")["drift"], await asyncio.to_thread(asked)) == (None, now)
 
 
 @pytest.mark.parametrize("reply", [Reply(200, b"no document"), Reply(404), Reply(200, b"{" * 9)])
