@@ -75,8 +75,9 @@ class Server:
             return result
         headers = {}
         if message["method"] == "initialize":
-            session = f"session-{len(self.sessions) + 1}"
-            self.sessions.add(session)
+            with self._lock:
+                session = f"session-{len(self.sessions) + 1}"
+                self.sessions.add(session)
             headers["Mcp-Session-Id"] = session
         elif self.revision == MODERN:
             result = {"resultType": "complete", **result}
