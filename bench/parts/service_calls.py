@@ -31,7 +31,7 @@ def service_calls(stack: Stack, seconds: float) -> dict[str, Figures]:
     samples: dict[str, list[Figures]] = {BUILT_IN: [], OF_SERVICE: []}
     for _ in range(ROUNDS):
         for tool, each in samples.items():
-            each.append(measure(stack, _plan(stack, tool, seconds)))
+            each.append(measure(stack, plan(stack, tool, seconds)))
     return {tool: median(each) for tool, each in samples.items()}
 
 
@@ -61,7 +61,8 @@ def lines(measured: dict[str, Figures]) -> list[str]:
     ]
 
 
-def _plan(stack: Stack, tool: str, seconds: float) -> Plan:
+def plan(stack: Stack, tool: str, seconds: float) -> Plan:
+    """Calls of a tool without a chat, each with a question of its own."""
     port = stack.ports["web"]
     requests = []
     for number in range(_QUESTIONS):
