@@ -60,6 +60,13 @@ class Agent(models.Model):
         blank=True,
         help_text="Tokens of one run and of all that it begins, in and out; empty: no limit.",
     )
+    max_run_usd = models.DecimalField(
+        max_digits=21,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        help_text="US dollars of one run and of all that it begins; empty: no limit.",
+    )
     tool_seconds = models.PositiveSmallIntegerField(default=30)
     max_result_bytes = models.PositiveIntegerField(default=16_384)
     max_offered_tools = models.PositiveSmallIntegerField(
@@ -194,6 +201,12 @@ class Run(models.Model):
     estimated_tokens = models.BigIntegerField(
         db_default=0, help_text="What was reserved for askings of which nobody knows what they used."
     )
+    cost = models.DecimalField(
+        max_digits=40,
+        decimal_places=18,
+        db_default=0,
+        help_text="US dollars of its askings, as far as there are prices, and of those that are estimated.",
+    )
     turns = models.IntegerField(db_default=0, help_text="Turns that the model has answered.")
     fence = models.IntegerField(db_default=1)
     lease_until = models.DateTimeField(null=True)
@@ -203,7 +216,7 @@ class Run(models.Model):
     request_hash = models.BinaryField(null=True)
     key_id = models.UUIDField(null=True, help_text="The key that it was begun with; empty: a session.")
     budgeted = models.BooleanField(
-        db_default=False, help_text="Whether its turns are reserved: of budgets, or of its own tokens."
+        db_default=False, help_text="Whether its turns are reserved: of budgets, or of its own tokens or money."
     )
     parent_run_id = models.UUIDField(null=True, help_text="The run whose call began it; empty: nobody's.")
     parent_call_id = models.UUIDField(null=True, help_text="The call that waits for it.")

@@ -21,8 +21,8 @@ _MEDIA = 50_000
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning"})
 # What is asked for where nobody says how long an answer may be, and the fewest tokens that an answer is of use with.
 USUAL_OUTPUT, LEAST_OUTPUT = 4_096, 256
-# No turn is estimated at less.
-LEAST_TURN = _REQUEST + LEAST_OUTPUT
+# No turn is estimated at less, of the input and in all.
+LEAST_INPUT, LEAST_TURN = _REQUEST, _REQUEST + LEAST_OUTPUT
 
 
 def input_tokens(prompt: Prompt) -> int:

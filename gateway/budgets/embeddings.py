@@ -43,7 +43,7 @@ async def charge(scope: TenantScope, model: str, price: Price | None, texts: lis
         scope, model=model, input_tokens=tokens, input_rate=rate, price=name
     )
     if outcome == "unpriced":
-        raise ModelUnpriced(model)
+        raise ModelUnpriced(model, refusal)
     if outcome == "spent":
         raise BudgetExhausted(refusal)
     return Charge(scope, usage_id, parts)

@@ -4,14 +4,16 @@ Refused                     the answer's HTTP status, code and words
 ├── BudgetRefusal           what a turn is refused by
 │   ├── BudgetExhausted     402 budget_exhausted; 429 where requests are counted
 │   ├── ModelUnpriced       403 model_unpriced
-│   └── RunTokensSpent      200 run_tokens_spent
+│   └── RunLimitSpent       what a run may use with all that it begins
+│       ├── RunTokensSpent  200 run_tokens_spent
+│       └── RunMoneySpent   200 run_usd_spent
 ├── InvalidBudget           400 invalid_request
 ├── InvalidUsage            400 invalid_request
 ├── NoSuchBudget            404 not_found
 └── BudgetExists            409 budget_exists
 """
 
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from tenants.errors import Refused
@@ -61,32 +63,53 @@ class BudgetExhausted(BudgetRefusal):
 
 
 class ModelUnpriced(BudgetRefusal):
-    """A budget of money cannot count a model whose price nobody knows."""
+    """A budget of money, or a limit of a run's, cannot count a model whose price nobody knows."""
 
     status = 403
     code = "model_unpriced"
 
-    def __init__(self, model: str):
+    def __init__(self, model: str, refusal: dict[str, Any]):
+        of_run = refusal["scope"] == "run"
+        why = "what a run of its agent may cost is limited" if of_run else "a budget of money applies to you"
         super().__init__(
-            f"Nobody knows the price of {model[:100]}, and a budget of money applies to you. An owner of your tenant "
+            f"Nobody knows the price of {model[:100]}, and {why}. An owner of your tenant "
             "can set its price under Settings, Models; or choose another model."
         )
 
 
-class RunTokensSpent(BudgetRefusal):
-    """A run has used its tokens, with all that it began: it ends with what it has."""
+class RunLimitSpent(BudgetRefusal):
+    """A run has used what it may, with all that it began: it ends with what it has."""
 
     status = 200
+
+    def __init__(self, why: str, *, given: bool):
+        above = ", or of the agent whose run began it," if given else ""
+        who = f"An owner of your tenant can raise the limit of its agent{above} under Settings, Agents."
+        super().__init__(f"{why} {who}")
+
+
+class RunTokensSpent(RunLimitSpent):
+    """Of its tokens another turn does not fit."""
+
     code = "run_tokens_spent"
 
     def __init__(self, limit: dict[str, Any], needed: int):
         most, used = int(limit["limit"]), int(limit["used"])
-        above = ", or of the agent whose run began it," if limit["given"] else ""
         why = f"{used:,} are used, and another turn can take" if used else "Its first turn can take"
-        super().__init__(
-            f"This run may use {most:,} tokens with all that it begins. {why} {needed:,}. "
-            f"An owner of your tenant can raise the limit of its agent{above} under Settings, Agents."
-        )
+        said = f"This run may use {most:,} tokens with all that it begins. {why} {needed:,}."
+        super().__init__(said, given=limit["given"])
+
+
+class RunMoneySpent(RunLimitSpent):
+    """Of its money another turn does not fit."""
+
+    code = "run_usd_spent"
+
+    def __init__(self, limit: dict[str, Any], needed: Decimal):
+        most, used = Decimal(limit["limit"]), Decimal(limit["used"])
+        why = f"{_rounded(used)} is used, and another turn can cost" if used else "Its first turn can cost"
+        said = f"This run may cost {amount_of('usd', most)} with all that it begins. {why} {_rounded(needed)}."
+        super().__init__(said, given=limit["given"])
 
 
 class InvalidBudget(Refused):
@@ -115,6 +138,14 @@ class BudgetExists(Refused):
 
     def __init__(self) -> None:
         super().__init__("There is a budget of this scope, unit and window already. Change its limit.")
+
+
+# Codes of what ends a run before its first turn, too, with what it has.
+RUN_LIMITS = frozenset({RunTokensSpent.code, RunMoneySpent.code})
+
+
+def _rounded(amount: Decimal) -> str:
+    return amount_of("usd", amount.quantize(Decimal("0.000001"), ROUND_UP))
 
 
 def amount_of(unit: str, amount: Decimal) -> str:

@@ -52,6 +52,11 @@ class Price:
         """The most that a token of the input and one of the output can cost, per million."""
         return max(rate for _, rate in (*self.input, *self.cached, *self.written)), max(rate for _, rate in self.output)
 
+    def most(self, input_tokens: int, output_tokens: int) -> Decimal:
+        """The most US dollars that so many tokens can cost."""
+        input_rate, output_rate = self.highest
+        return (input_rate * input_tokens + output_rate * output_tokens) * _MILLIONTH
+
     def rates(self, input_tokens: int) -> tuple[Decimal, Decimal, Decimal]:
         """Of the input, what of it was cached, and the output, for an input of so many tokens."""
         return _at(self.input, input_tokens), _at(self.cached, input_tokens), _at(self.output, input_tokens)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from gateway.budgets import bounds
-from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced, RunTokensSpent
+from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced, RunMoneySpent, RunTokensSpent
 from gateway.budgets.prices import Price
 from gateway.providers.interface import Prompt, Usage
 from tenants.scope.functions import Function
@@ -49,7 +49,7 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
     """Reserve what the prompt's answer can cost at the most; how many tokens it may have, or None where no limit
     applies. What only other runs' reservations stand against is waited for, up to `seconds`.
 
-    Raises BudgetExhausted, ModelUnpriced, RunTokensSpent, ReservationLost.
+    Raises BudgetExhausted, ModelUnpriced, RunTokensSpent, RunMoneySpent, ReservationLost.
     """
     until = time.monotonic() + min(seconds, BUSY_SECONDS)
     asked, (wanted, least) = bounds.input_tokens(prompt), bounds.output_tokens(prompt)
@@ -71,8 +71,10 @@ async def reserve(asking: Asking, prompt: Prompt, seconds: float) -> int | None:
         if outcome == "lost":
             raise ReservationLost
         if outcome == "unpriced":
-            raise ModelUnpriced(asking.model)
+            raise ModelUnpriced(asking.model, budget)
         if outcome == "spent" and budget["scope"] == "run":
+            if budget["unit"] == "usd" and asking.price is not None:
+                raise RunMoneySpent(budget, needed=asking.price.most(asked, least))
             raise RunTokensSpent(budget, needed=asked + least)
         if outcome == "spent" or (outcome == "busy" and time.monotonic() + pause > until):
             raise BudgetExhausted(budget, busy=outcome == "busy")
@@ -92,7 +94,7 @@ def refusal_of(outcome: str, model: str) -> BudgetRefusal | None:
     if not outcome.startswith("{"):
         return None
     budget = orjson.loads(outcome)
-    return ModelUnpriced(model) if budget["unpriced"] else BudgetExhausted(budget)
+    return ModelUnpriced(model, budget) if budget["unpriced"] else BudgetExhausted(budget)
 
 
 def used(model: str, price: Price | None, usage: Usage) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.conf import settings
 from approvals.events import ApprovalEvents
 from audit.calls.recorder import Failure
 from gateway.budgets import reservations
-from gateway.budgets.errors import BudgetRefusal, RunTokensSpent
+from gateway.budgets.errors import RUN_LIMITS, BudgetRefusal
 from gateway.providers.errors import ProviderError, ProviderGarbled, ProviderRateLimited, ProviderRefused
 from gateway.providers.interface import Answer, Prompt, Unsupported
 from gateway.providers.registry import Providers, UnknownModel
@@ -86,7 +86,7 @@ async def drive(execution: RunExecution) -> None:
 
 def _refused(execution: RunExecution, refused: BudgetRefusal) -> RunEnd:
     """The end of a run whose next turn a budget, or its own limit, refuses: what was said before stays its answer."""
-    if execution.view.turns or refused.code == RunTokensSpent.code:
+    if execution.view.turns or refused.code in RUN_LIMITS:
         return RunEnd("incomplete", _said(execution), "tokens", refused.code, refused.detail, 200)
     return RunEnd.failed(refused.code, refused.detail, refused.status)
 

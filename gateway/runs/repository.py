@@ -35,8 +35,8 @@ _OF_RUN = rows.columns(Run)
 
 _CONTEXT = f"""
     SELECT p.*, {resolution.COLUMN}, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns,
-        a.max_seconds, a.max_run_tokens, a.tool_seconds, a.max_result_bytes, a.max_offered_tools, a.pinned_tools,
-        a.max_tier, a.on_refused_approval, a.on_disconnect, a.version, (
+        a.max_seconds, a.max_run_tokens, a.max_run_usd, a.tool_seconds, a.max_result_bytes, a.max_offered_tools,
+        a.pinned_tools, a.max_tier, a.on_refused_approval, a.on_disconnect, a.version, (
             SELECT jsonb_object_agg(o.slug, o.name) FROM agents o
             WHERE jsonb_typeof(a.tools) = 'array' AND a.tools ? o.slug AND o.archived_at IS NULL) AS agents
     FROM ({rights.LOAD}) p LEFT JOIN agents a ON a.archived_at IS NULL

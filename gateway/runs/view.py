@@ -14,6 +14,8 @@ from gateway.runs.rows import Run, RunCall, Turn
 
 FINAL = frozenset(models.Run.FINAL)
 _Status = models.Run.Status
+# Of what a run may use with all that it begins.
+_LIMITS = ("max_run_tokens", "max_run_usd")
 
 
 @dataclass(slots=True)
@@ -284,7 +286,7 @@ def body(view: RunView) -> dict[str, Any]:
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
             "turns": run.turns,
-            **({"max_run_tokens": most} if (most := run.profile.get("max_run_tokens")) is not None else {}),
+            **{name: most for name in _LIMITS if (most := run.profile.get(name)) is not None},
         },
         "required_action": required_action(pending(last), asking(last), view.below)
         if last and view.suspended

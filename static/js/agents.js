@@ -53,6 +53,7 @@ function draft() {
     max_turns: number("max_turns"),
     max_seconds: number("max_seconds"),
     max_run_tokens: number("max_run_tokens"),
+    max_run_usd: data.get("max_run_usd") || null,
     tool_seconds: number("tool_seconds"),
     max_result_bytes: number("max_result_bytes"),
     max_offered_tools: number("max_offered_tools"),

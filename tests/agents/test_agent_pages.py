@@ -1,6 +1,7 @@
 """`/settings/agents/`: owners make, change, try and archive agents on pages, through the functions of REST."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ PATH = "/settings/agents/"
 FORM: dict[str, Any] = {
     "name": "Support", "instructions": "Be kind.\r\nBe brief.", "model": "", "max_tier": "workspace", "reach": "list",
     "tool": ["...", "save_note"], "max_turns": "5", "max_seconds": "60", "max_run_tokens": "250000",
+    "max_run_usd": "0.25",
     "tool_seconds": "30",
     "max_result_bytes": "16384", "max_offered_tools": "", "pinned_tools": "save_note",
 }  # fmt: skip
@@ -45,7 +47,8 @@ def test_an_agent_is_made_on_a_page_as_it_was_typed(tenant: Cast) -> None:
         "tools": ["...", "save_note"], "pinned_tools": ["save_note"],
     }  # fmt: skip
     assert (row["max_turns"], row["max_offered_tools"], row["on_refused_approval"]) == (5, None, "halt")
-    assert row["max_run_tokens"] == 250_000
+    assert (row["max_run_tokens"], row["max_run_usd"]) == (250_000, Decimal("0.25"))
+    assert 'value="0.25"' in _text(olga.get(f"{PATH}support/"))
     assert versions(tenant, "support") == [(1, tenant.olga.principal.user_id, "page")]
     page = _text(olga.get(PATH))
     assert "support" in page and "version 1" in page
@@ -57,6 +60,7 @@ def test_an_agent_is_made_on_a_page_as_it_was_typed(tenant: Cast) -> None:
         ({"slug": "Support!"}, "slug must be up to 50"),
         ({"slug": "default"}, "There is an agent default already"),
         ({"max_turns": "many"}, "Turns of a run: a whole number from 1 to 200."),
+        ({"max_run_usd": "much"}, "max_run_usd must be an amount of US dollars from 0 to 1,000,000,000,000"),
         ({"max_turns": "1000"}, "max_turns must be a whole number from 1 to 200."),
         ({"tool": ["no_such_tool"]}, "There is no tool"),
         ({"max_tier": "root"}, "max_tier must be one of"),
@@ -75,7 +79,7 @@ def test_a_form_that_changes_nothing_makes_no_version(tenant: Cast, olga: InProc
     assert 'name="version" value="1"' in page
     same = FORM | {
         "instructions": "", "max_tier": "", "tool": ["save_note"], "max_turns": "8", "max_seconds": "120",
-        "max_run_tokens": "", "pinned_tools": "", "version": "1",
+        "max_run_tokens": "", "max_run_usd": "", "pinned_tools": "", "version": "1",
     }  # fmt: skip
     answer = olga.post(f"{PATH}support/", same, follow=True)
     assert "Nothing was different." in _text(answer)

@@ -20,7 +20,8 @@ from tests.people import Cast, Person
 SUPPORT = {"slug": "support", "name": "Support", "instructions": "Be kind.", "tools": ["save_note"]}
 DEFAULTS = {
     "is_default": False, "model": None, "max_tier": None, "on_refused_approval": "tell", "on_disconnect": "continue",
-    "max_turns": 8, "max_seconds": 120, "max_run_tokens": None, "tool_seconds": 30, "max_result_bytes": 16384,
+    "max_turns": 8, "max_seconds": 120, "max_run_tokens": None, "max_run_usd": None, "tool_seconds": 30,
+    "max_result_bytes": 16384,
     "max_offered_tools": None, "pinned_tools": [], "version": 1, "archived": False,
 }  # fmt: skip
 
@@ -137,6 +138,13 @@ def test_another_tenants_agent_is_not_found(tenant: Cast, other_tenant: Cast, su
         ({"max_run_tokens": 0}, "max_run_tokens"),
         ({"max_run_tokens": bounds.LEAST_TURN - 1}, "max_run_tokens"),
         ({"max_run_tokens": "many"}, "max_run_tokens"),
+        ({"max_run_usd": -1}, "max_run_usd"),
+        ({"max_run_usd": "0.0000001"}, "max_run_usd"),
+        ({"max_run_usd": True}, "max_run_usd"),
+        ({"max_run_usd": "NaN"}, "max_run_usd"),
+        ({"max_run_usd": ""}, "max_run_usd"),
+        ({"max_run_usd": [1]}, "max_run_usd"),
+        ({"max_run_usd": 10**12 + 1}, "max_run_usd"),
         ({"colour": "red"}, "colour"),
         ({"version": 3}, "version"),
         ({"id": "x"}, "id"),
@@ -272,12 +280,28 @@ def test_a_version_is_taken_back_although_its_tools_are_gone(tenant: Cast, suppo
 
 
 def test_a_version_from_before_a_field_came_is_taken_back_without_it(tenant: Cast, support: str) -> None:
-    older = "UPDATE agent_versions SET values = values - 'max_run_tokens' WHERE tenant_id = %(t)s RETURNING id"
+    later = "'{max_run_tokens,max_run_usd}'::text[]"
+    older = f"UPDATE agent_versions SET values = values - {later} WHERE tenant_id = %(t)s RETURNING id"
     assert rows(older, t=tenant.id)
-    ask(tenant.olga, "PATCH", support, {"max_run_tokens": 5_000})
+    ask(tenant.olga, "PATCH", support, {"max_run_tokens": 5_000, "max_run_usd": "0.5"})
     taken = ask(tenant.olga, "POST", f"{support}versions/1/restore/", {"version": 2}).json()
-    assert (taken["version"], taken["max_run_tokens"]) == (3, None)
-    assert recorded(tenant)[-1][3] == {"max_run_tokens": [5_000, None]}
+    assert (taken["version"], taken["max_run_tokens"], taken["max_run_usd"]) == (3, None, None)
+    assert recorded(tenant)[-1][3] == {"max_run_tokens": [5_000, None], "max_run_usd": ["0.5", None]}
+
+
+@pytest.mark.parametrize("said", ["0.50", 0.5, "5e-1"])
+def test_a_limit_of_money_is_exact_and_the_same_amount_makes_no_new_version(
+    tenant: Cast, support: str, said: Any
+) -> None:
+    changed = ask(tenant.olga, "PATCH", support, {"max_run_usd": said}).json()
+    assert (changed["version"], changed["max_run_usd"]) == (2, "0.5")
+    assert ask(tenant.olga, "PATCH", support, {"max_run_usd": "0.500"}).json()["version"] == 2
+    assert ask(tenant.olga, "POST", f"{support}versions/2/restore/").json()["version"] == 2
+    assert recorded(tenant)[-1][3] == {"max_run_usd": [None, "0.5"]}
+    assert _profile(tenant.alice, "support")["max_run_usd"] == "0.5"
+    assert ask(tenant.olga, "PATCH", support, {"max_run_usd": None}).json()["max_run_usd"] is None
+    # A trillion is the most.
+    assert ask(tenant.olga, "PATCH", support, {"max_run_usd": 10**12}).json()["max_run_usd"] == "1000000000000"
 
 
 def test_a_limit_of_tokens_that_is_too_low_today_stays_until_it_is_changed(tenant: Cast, support: str) -> None:

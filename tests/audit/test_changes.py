@@ -190,8 +190,8 @@ def test_what_operators_change_in_the_admin_is_on_record(tenant: Cast) -> None:
     shown = {
         "tenant": tenant.id, "slug": "default", "name": "Default", "instructions": "Be kind.", "model": "",
         "tools": '"all"', "is_default": "on", "max_tier": "", "on_refused_approval": "tell",
-        "on_disconnect": "continue", "max_turns": 9, "max_seconds": 120, "max_run_tokens": 250000, "tool_seconds": 30,
-        "max_result_bytes": 16384,
+        "on_disconnect": "continue", "max_turns": 9, "max_seconds": 120, "max_run_tokens": 250000,
+        "max_run_usd": "0.50", "tool_seconds": 30, "max_result_bytes": 16384,
     }  # fmt: skip
     with on_login("operator"):
         fields = {each.name: getattr(agent, each.attname) for each in Agent._meta.concrete_fields}
@@ -214,6 +214,7 @@ def test_what_operators_change_in_the_admin_is_on_record(tenant: Cast) -> None:
         "instructions": ["", "Be kind."],
         "max_turns": [8, 9],
         "max_run_tokens": [None, 250_000],
+        "max_run_usd": [None, "0.5"],
     }
     assert list(made[4]["changes"]) == ["revoked_at"]
 

@@ -29,7 +29,9 @@ PACKAGE = Path(__file__).parent / "package"
 LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
 # Agents beside the tenants' default ones: what differs from those.
 AGENTS: dict[str, dict[str, Any]] = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}}
-AGENTS |= {"thrifty": {}, "measured": {"max_run_tokens": 150_000}}
+AGENTS |= {"thrifty": {}, "measured": {"max_run_tokens": 150_000}, "costly": {"max_run_usd": "0.15"}}
+# What the model of their runs costs, so that money has something to count.
+PRICES = [{"model": "offline/*", "input": "1", "output": "1"}]
 
 
 class Member:
@@ -100,9 +102,12 @@ class Deployment:
             INSERT INTO agents SELECT copy.* FROM agents a, jsonb_populate_record(a, %s
                 || jsonb_build_object('id', gen_random_uuid(), 'slug', %s::text, 'is_default', false)) copy
             WHERE a.is_default"""
+        priced = """
+            INSERT INTO model_settings (id, fallbacks, prices, version) VALUES (gen_random_uuid(), '{}', %s, 1)"""
         with psycopg.connect(self.services.database_owner_url) as connection:
             # On a busy machine it may take long until everything is where a test stops it.
             connection.execute("UPDATE agents SET max_seconds = 3600, tool_seconds = 300, max_turns = 16")
+            connection.execute(priced, [json.dumps(PRICES)])
             for slug, differs in AGENTS.items():
                 connection.execute(copied, [json.dumps(differs), slug])
 

@@ -37,9 +37,9 @@ Record = Callable[[str, object], None]
 
 # Upon the trees that are begun when those that were held have lost their processes.
 MORE = ["kill -9 web", "kill -9 worker", "messages duplicated", "Valkey flushed", "kill -9 PostgreSQL"]
-# Of the trees that are not held: most by the default agent, one in four under a budget of requests, one in four with
-# tokens of their own.
-AGENTS = ("", "measured", "", "thrifty")
+# Of the trees that are not held: one in four by the default agent, one in four under a budget of requests, one in four
+# with tokens of their own, and one in four with money of their own.
+AGENTS = ("", "measured", "costly", "thrifty")
 # Of an agent whose trees are not held: a COMMIT that is held has the budget's row locked.
 _TIGHT = """
     INSERT INTO budgets (id, tenant_id, agent_id, unit, period, amount)

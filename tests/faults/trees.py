@@ -3,6 +3,7 @@
 import json
 import random
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from tests.faults.client import Client
@@ -85,7 +86,7 @@ _ORPHANS = """
         AND child.transaction <> parent.transaction)"""
 _BELOW = """
     SELECT r.id, r.root_run_id, r.status, r.depth, r.turns, r.profile, r.spent_ms, p.profile AS of_parent,
-        run_tokens(r.id) AS tokens,
+        run_tokens(r.id) AS tokens, run_usd(r.id) AS usd,
         c.id AS call_id, c.status AS call_status, c.error_code, c.waits_on_run, c.attempt
     FROM runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id) LEFT JOIN runs p ON p.id = r.parent_run_id
     LEFT JOIN tool_calls c ON c.id = r.parent_call_id WHERE root.idempotency_key = ANY(%s)"""
@@ -135,13 +136,14 @@ def _of_run(run: dict[str, Any]) -> list[str]:
     wrong = []
     if run["turns"] > profile["max_turns"]:
         wrong.append(f"run {run['id']} had {run['turns']} turns of {profile['max_turns']}")
-    most = profile.get("max_run_tokens")
-    if most is not None and run["tokens"] > most:
-        wrong.append(f"run {run['id']} and those below it used {run['tokens']} tokens of {most}")
+    for unit, used in (("tokens", run["tokens"]), ("usd", run["usd"])):
+        most = _limit(profile, unit)
+        if used > most:
+            wrong.append(f"run {run['id']} and those below it used {used} {unit} of {most}")
+        if above is not None and (had := _limit(above, unit)).is_finite() and most >= had:
+            wrong.append(f"run {run['id']} was given {most} {unit} by one that had {had}")
     if above is None:
         return wrong
-    if above.get("max_run_tokens") is not None and not (most is not None and most < above["max_run_tokens"]):
-        wrong.append(f"run {run['id']} was given {most} tokens by one that had {above['max_run_tokens']}")
     if profile["max_turns"] >= above["max_turns"] or profile["max_seconds"] > above["max_seconds"]:
         wrong.append(f"run {run['id']} was given more than the run above it has")
     if run["waits_on_run"] != run["id"]:
@@ -149,6 +151,12 @@ def _of_run(run: dict[str, Any]) -> list[str]:
     if run["call_status"] != _ENDED.get(run["status"]):
         wrong.append(f"run {run['id']} is {run['status']}, and call {run['call_id']} {run['call_status']}")
     return wrong
+
+
+def _limit(profile: dict[str, Any], unit: str) -> Decimal:
+    """How much of it a run may use with all below it; infinity without a limit."""
+    most = profile.get(f"max_run_{unit}")
+    return Decimal("inf") if most is None else Decimal(most)
 
 
 def budgets(deployment: Deployment) -> list[str]:

@@ -835,6 +835,37 @@ MUTATIONS = (
         sql=_function("reserve_turn", "IF most IS NOT NULL THEN", "IF false THEN"),
     ),
     Mutation(
+        "money that a run gives its children does not count as used",
+        (f"{CHILDREN}/test_money.py::test_siblings_share_the_money_that_is_left_and_never_have_more_together",),
+        sql=_function("run_usd", "THEN (r.profile ->> 'max_run_usd')::numeric END", "THEN 0::numeric END"),
+    ),
+    Mutation(
+        "a child may cost more than its parent has left",
+        (
+            f"{CHILDREN}/test_money.py::test_a_child_has_half_of_the_money_that_is_left_and_gives_back_what_it_did_not_cost",
+        ),
+        "gateway/runs/children/starting.py",
+        '"max_run_usd": plain(min(money)) if money else None,',
+        '"max_run_usd": of_agent.get("max_run_usd"),',
+    ),
+    Mutation(
+        "what nobody knows the cost of costs a run nothing",
+        (f"{CHILDREN}/test_money.py::test_what_nobody_knows_the_cost_of_counts_as_it_was_reserved",),
+        sql=_function("charge_estimate", "(reservation.usage ->> 'cost')::numeric", "0"),
+    ),
+    Mutation(
+        "a run goes on when its money is spent",
+        (f"{CHILDREN}/test_money.py::test_a_run_that_has_spent_its_money_is_incomplete_with_what_it_said",),
+        sql=_function("reserve_turn", "WHEN granted < least_tokens THEN 'spent' ELSE", "ELSE"),
+    ),
+    Mutation(
+        "a model that nobody knows the price of runs within a limit of money",
+        (f"{CHILDREN}/test_money.py::test_a_model_without_a_price_is_refused_where_the_money_of_a_run_is_limited",),
+        sql=_function(
+            "reserve_turn", "CASE WHEN input_rate IS NULL OR output_rate IS NULL THEN", "CASE WHEN false THEN"
+        ),
+    ),
+    Mutation(
         "the lease of a call that began a run is renewed",
         (f"{CHILDREN}/test_lost.py::test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose",),
         sql=_function("renew_call_leases", "AND r.waits_on_run IS NULL"),

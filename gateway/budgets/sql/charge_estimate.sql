@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION charge_estimate(run runs, reservation turn_reservatio
 BEGIN
     PERFORM record_usage(run, reservation.turn, reservation.usage, tools, true);
     UPDATE runs r SET estimated_tokens = r.estimated_tokens
-        + (reservation.usage -> 'input')::int8 + (reservation.usage -> 'output')::int8
+        + (reservation.usage -> 'input')::int8 + (reservation.usage -> 'output')::int8,
+        cost = r.cost + coalesce((reservation.usage ->> 'cost')::numeric, 0)
     WHERE r.id = run.id;
     PERFORM settle_parts(reservation.parts, NULL, NULL, NULL);
 END $$;

@@ -1,12 +1,13 @@
--- Reserve what a turn can use at the most, of the tokens that its run may use with all that it begins, and of every
--- budget that applies to it, before the model is asked: all of them or none. What an earlier asking has left is charged
--- as it was reserved: nobody knows what it used. Takes tenant and member; the run, its fence and the turn; the model;
--- an upper bound of its input, how many tokens it may answer with, and the fewest that are of use; the highest rates in
--- US dollars per million tokens (NULL: no price) and whose price that is.
+-- Reserve what a turn can use at the most, of the tokens and money that its run may use with all that it begins, and of
+-- every budget that applies to it, before the model is asked: all of them or none. What an earlier asking has left is
+-- charged as it was reserved: nobody knows what it used. Takes tenant and member; the run, its fence and the turn; the
+-- model; an upper bound of its input, how many tokens it may answer with, and the fewest that are of use; the highest
+-- rates in US dollars per million tokens (NULL: no price) and whose price that is.
 -- Returns one row. `outcome`: `reserved`, with the tokens that may be answered; `free` when no limit applies; `lost`
 -- when the run is not this driver's any more; `spent`; `busy` when it would be affordable without what other runs have
 -- reserved; `unpriced`. With the last three `refusal` says which budget (`budget_refusal`), and nothing is reserved. Of
--- the run's own tokens it says {scope: `run`, limit, used, given: whether another run gave them to it}.
+-- the run's own limits it says {scope: `run`, unit: `tokens` or `usd`, limit, used, given: whether another run gave it
+-- to it}.
 -- Called by web and workers (app). Locks the run's row, then the budgets' windows in the order of their ids, until the
 -- transaction ends.
 CREATE OR REPLACE FUNCTION reserve_turn(
@@ -24,8 +25,8 @@ DECLARE
     cost numeric;
     amount numeric;
     parts jsonb := '[]';
-    most int8;
-    used int8;
+    most numeric;
+    used numeric;
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
     SELECT * INTO run FROM runs r
@@ -38,18 +39,31 @@ BEGIN
     PERFORM charge_reserved(run.id);
     outcome := 'free';
     granted := output_tokens;
-    most := (run.profile ->> 'max_run_tokens')::int8;
+    most := (run.profile ->> 'max_run_tokens')::numeric;
     IF most IS NOT NULL THEN
         used := run_tokens(run.id);
         granted := tokens_within('tokens', most - used, input_tokens, output_tokens, NULL, NULL);
         IF granted < least_tokens THEN
             outcome := 'spent';
-            refusal := jsonb_build_object('scope', 'run', 'limit', most, 'used', used,
+            refusal := jsonb_build_object('scope', 'run', 'unit', 'tokens', 'limit', most, 'used', used,
                 'given', run.parent_run_id IS NOT NULL);
             RETURN NEXT;
             RETURN;
         END IF;
         outcome := 'reserved';
+    END IF;
+    most := (run.profile ->> 'max_run_usd')::numeric;
+    IF most IS NOT NULL THEN
+        used := run_usd(run.id);
+        granted := tokens_within('usd', most - used, input_tokens, granted, input_rate, output_rate);
+        outcome := CASE WHEN input_rate IS NULL OR output_rate IS NULL THEN 'unpriced'
+            WHEN granted < least_tokens THEN 'spent' ELSE 'reserved' END;
+        IF outcome <> 'reserved' THEN
+            refusal := jsonb_build_object('scope', 'run', 'unit', 'usd', 'limit', most::text, 'used', used::text,
+                'given', run.parent_run_id IS NOT NULL);
+            RETURN NEXT;
+            RETURN;
+        END IF;
     END IF;
     FOR budget IN SELECT b.* FROM budgets b
         WHERE b.tenant_id = tenant AND (b.user_id IS NULL OR b.user_id = member)

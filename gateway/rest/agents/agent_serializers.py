@@ -42,6 +42,11 @@ class AgentFields(serializers.Serializer[Any]):
         allow_null=True,
         help_text="That a run and all that it begins may use, in and out; null: no limit.",
     )
+    max_run_usd = serializers.CharField(
+        allow_null=True,
+        help_text="US dollars that a run and all that it begins may cost, a decimal string; null: no limit. Taken as a "
+        "number, too.",
+    )
     tool_seconds = _number("tool_seconds", help_text="That one call may take; a tool's own limit may be shorter.")
     max_result_bytes = _number("max_result_bytes", help_text="Of a tool's answer that its model is shown.")
     max_offered_tools = _number(

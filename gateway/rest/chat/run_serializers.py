@@ -16,7 +16,7 @@ INCOMPLETE_REASONS = ("max_turns", "time", "tokens")
 # Why a run fails; one that was cancelled for a refused call has the call's code.
 ERROR_CODES = (
     *("provider_error", "invalid_request", "unknown_model", "model_not_allowed", "mixed_tool_calls", "internal_error"),
-    *("budget_exhausted", "model_unpriced", "run_tokens_spent"),
+    *("budget_exhausted", "model_unpriced", "run_tokens_spent", "run_usd_spent"),
     *ErrorCode.values,
 )
 REPLAY_EVENTS = ("Turn", "ToolCall", "ToolResult")
@@ -67,6 +67,9 @@ class Usage(TokenUsage):
     max_run_tokens = serializers.IntegerField(
         required=False, help_text="That it and all that it begins may use; absent: no limit."
     )
+    max_run_usd = serializers.CharField(
+        required=False, help_text="US dollars that it and all that it begins may cost, exact; absent: no limit."
+    )
 
 
 class UsageInTree(Usage):
@@ -75,6 +78,7 @@ class UsageInTree(Usage):
     run_tokens = serializers.IntegerField(
         required=False, help_text="What counts against that: used, estimated, or given to runs below that are open."
     )
+    run_usd = serializers.CharField(required=False, help_text="The same of max_run_usd, in US dollars, exact.")
 
 
 class PendingApproval(serializers.Serializer[Any]):

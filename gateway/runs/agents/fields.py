@@ -3,12 +3,16 @@
 import re
 import uuid
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from django.db import router
 
 from gateway.budgets import bounds
+from gateway.budgets.changes import MOST as MOST_USD
+from gateway.budgets.changes import limit_of
+from gateway.budgets.errors import InvalidBudget
 from gateway.models import Agent
 from gateway.providers.registry import Providers, UnknownModel
 from gateway.providers.routing import resolution
@@ -38,6 +42,8 @@ NUMBERS = {
 }
 # Numbers that may be left empty.
 OPTIONAL = frozenset({"max_run_tokens", "max_offered_tools"})
+# An amount of US dollars, which may be left empty.
+MONEY = "max_run_usd"
 # What is usual, and the other.
 CHOICES = {"on_refused_approval": ("tell", "halt"), "on_disconnect": ("continue", "cancel")}
 
@@ -144,6 +150,17 @@ def _optional_number(value: Any, at: str) -> int | None:
     return None if value is None else _number(value, at)
 
 
+def _money(value: Any, at: str) -> Decimal | None:
+    if value is None:
+        return None
+    try:
+        return limit_of(value, "usd")
+    except InvalidBudget:
+        raise InvalidAgent(
+            f"{at} must be an amount of US dollars from 0 to {MOST_USD:,f}, with at most six decimal places.", at
+        ) from None
+
+
 def _tools(tenant_id: uuid.UUID, value: Any, at: str, earlier: Any) -> Any:
     """ "all", or a list of names, `service.*`, agents' slugs and "..."; each of them is a tool's or an agent's now, or
     was in the list already."""
@@ -189,5 +206,6 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "max_tier": _tier,
     "on_refused_approval": _choice,
     "on_disconnect": _choice,
+    MONEY: _money,
     **{name: _optional_number if name in OPTIONAL else _number for name in NUMBERS},
 }

@@ -18,6 +18,7 @@ from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import Routing
 from gateway.runs import repository
 from gateway.runs.errors import NoSuchAgent
+from tenants.people.changes import plain
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 
@@ -25,8 +26,8 @@ from tools.gates.interface import Rights
 MOST = 4096
 _PROFILE = (
     *("slug", "version", "instructions", "tools", "max_tier", "on_refused_approval", "on_disconnect"),
-    *("max_turns", "max_seconds", "max_run_tokens", "tool_seconds", "max_result_bytes", "max_offered_tools"),
-    "pinned_tools",
+    *("max_turns", "max_seconds", "max_run_tokens", "max_run_usd", "tool_seconds", "max_result_bytes"),
+    *("max_offered_tools", "pinned_tools"),
 )
 _Key = tuple[TenantScope, str | None]
 _rows: OrderedDict[_Key, dict[str, Any]] = OrderedDict()
@@ -108,6 +109,8 @@ def _member(
 def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """What a run stores of its agent, out of a row of `repository.context`."""
     profile = {name: row[name] for name in _PROFILE}
+    if profile["max_run_usd"] is not None:
+        profile["max_run_usd"] = plain(profile["max_run_usd"])
     # Of a draft without those that it does not list.
     agents = {slug: name for slug, name in (row["agents"] or {}).items() if slug in row["tools"]}
     return profile | ({"agents": agents} if agents else {})

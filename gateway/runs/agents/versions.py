@@ -1,6 +1,7 @@
 """What an agent was after each of its changes, who changed it, and what differs between two versions."""
 
 import uuid
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -13,12 +14,12 @@ from tools.interface import Tier
 # What a version says of an agent, and a run takes over when it begins.
 FIELDS = (
     *("name", "instructions", "model", "tools", "is_default", "max_tier", "on_refused_approval", "on_disconnect"),
-    *("max_turns", "max_seconds", "max_run_tokens", "tool_seconds", "max_result_bytes", "max_offered_tools"),
-    "pinned_tools",
+    *("max_turns", "max_seconds", "max_run_tokens", "max_run_usd", "tool_seconds", "max_result_bytes"),
+    *("max_offered_tools", "pinned_tools"),
 )
 
 # Fields that came after the first versions. No agent had any of them before.
-_LATER = frozenset({"max_run_tokens"})
+_LATER = frozenset({"max_run_tokens", "max_run_usd"})
 
 
 def _reaches_further(before: changes.Said | None, after: changes.Said | None) -> bool:
@@ -45,13 +46,15 @@ AGENT = Kind(target="agent", name="slug", fields=(*FIELDS, "archived"), raises=_
 
 
 def values(agent: Agent) -> dict[str, Any]:
-    """What a version says of an agent as it is now."""
-    return {name: getattr(agent, name) for name in FIELDS}
+    """What a version says of an agent as it is now: JSON values, of which money is a decimal string."""
+    return {name: changes.plain(getattr(agent, name)) for name in FIELDS}
 
 
 def whole(version: AgentVersion) -> dict[str, Any]:
     """What a version says of its agent, and of fields that came later what every agent had then."""
-    return {name: version.values.get(name) for name in FIELDS if name in version.values or name in _LATER}
+    found = {name: version.values.get(name) for name in FIELDS if name in version.values or name in _LATER}
+    most = found["max_run_usd"]
+    return found | {"max_run_usd": None if most is None else Decimal(most)}
 
 
 def put_on_record(agent: Agent, before: changes.Said | None, restored: int | None = None) -> None:

@@ -46,12 +46,16 @@ class _Node:
     finished_at: datetime | None
     max_run_tokens: int | None
     run_tokens: int | None
+    max_run_usd: str | None
+    run_usd: str | None
 
 
 _WORKED_OUT = {
     "agent": "r.profile ->> 'slug'",
     "max_run_tokens": "(r.profile ->> 'max_run_tokens')::bigint",
     "run_tokens": "CASE WHEN r.profile ->> 'max_run_tokens' IS NOT NULL THEN run_tokens(r.id) END",
+    "max_run_usd": "r.profile ->> 'max_run_usd'",
+    "run_usd": "CASE WHEN r.profile ->> 'max_run_usd' IS NOT NULL THEN trim_scale(run_usd(r.id))::text END",
 }
 _OF_NODE = ", ".join(_WORKED_OUT.get(each.name, f"r.{each.name}") for each in fields(_Node))
 _TREE = f"""
@@ -114,7 +118,7 @@ def _shown(node: "_Node", children: dict[uuid.UUID | None, list["_Node"]]) -> di
             "input_tokens": node.input_tokens,
             "output_tokens": node.output_tokens,
             "turns": node.turns,
-            **({} if node.max_run_tokens is None else _limited(node)),
+            **_limits(node),
         },
         "created_at": node.created_at.isoformat(),
         "finished_at": node.finished_at and node.finished_at.isoformat(),
@@ -122,8 +126,11 @@ def _shown(node: "_Node", children: dict[uuid.UUID | None, list["_Node"]]) -> di
     }
 
 
-def _limited(node: "_Node") -> dict[str, Any]:
-    return {"max_run_tokens": node.max_run_tokens, "run_tokens": node.run_tokens}
+def _limits(node: "_Node") -> dict[str, Any]:
+    """Those that it has, and what counts against each."""
+    tokens = {"max_run_tokens": node.max_run_tokens, "run_tokens": node.run_tokens}
+    money = {"max_run_usd": node.max_run_usd, "run_usd": node.run_usd}
+    return {name: value for name, value in (tokens | money).items() if value is not None}
 
 
 async def ancestors_wait(connection: Connection, run: Run) -> list[uuid.UUID]:

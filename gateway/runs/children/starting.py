@@ -7,6 +7,7 @@ the tools of its agent and of every run above it, the lower tier, what its paren
 
 import uuid
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,7 @@ from gateway.runs.conversations import sessions
 from gateway.runs.rows import NewRun, Run
 from gateway.runs.turns import asking
 from tenants.errors import Refused
+from tenants.people.changes import plain
 from tenants.scope import rows
 from tenants.scope.functions import Function
 from tenants.scope.transactions import Connection, TenantScope
@@ -34,12 +36,14 @@ from tools.gates.interface import RightsChanged
 from tools.interface import Tier
 from tools.registry import registry
 
+# What the least turn is reserved at.
+_LEAST = bounds.LEAST_INPUT, bounds.LEAST_OUTPUT
 # Of the parent's seconds: it has to make something of the answer.
 _SHARE = 0.75
 _ROOM = Function(
     "room_for_child",
-    lambda outcome, *has: (outcome, Left(*has[:3]), None if has[3] is None else Run(*has[3:])),
-    columns=f"outcome, turns, seconds, tokens, {rows.columns_of(Run, 'run')}",
+    lambda outcome, *has: (outcome, Left(*has[:4]), None if has[4] is None else Run(*has[4:])),
+    columns=f"outcome, turns, seconds, tokens, usd, {rows.columns_of(Run, 'run')}",
     run_id="uuid", call_id="uuid", beginning="text[]", deepest="int4", widest="int4",
 )  # fmt: skip
 _TIE = """
@@ -64,11 +68,12 @@ _OF_PARENT = "SELECT agent_id, key_id FROM runs WHERE id = %s"
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a run has left of its limits for a child; `tokens`: None without a limit."""
+    """What a run has left of its limits for a child; `tokens` and `usd`: None without a limit."""
 
     turns: int
     seconds: float
     tokens: int | None
+    usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +123,12 @@ class ChildrenOfCall:
                 raise ToolValidationError(f"There is no agent {slug[:80]!a} in this tenant.", "agent")
             profile = _profile(parent, members.profile_of(row) if slug != own else parent.profile, left)
             model = self._model(row, profile, row["model"] if slug != own else parent.model)
+            price = prices.of(model.kind, model.model, model.price)
+            if left.usd is not None and price is not None and left.usd < price.most(*_LEAST):
+                most = f"cost US${parent.profile['max_run_usd']}"
+                raise _too_little(most, f"too little of that is left for {model.name}")
             try:
-                return await self._begun(parent, row, profile, model, brief, session)
+                return await self._begun(parent, row, profile, model, price is not None, brief, session)
             except RightsChanged:
                 continue
             except Refused as refused:
@@ -147,17 +156,13 @@ class ChildrenOfCall:
         if outcome != "room" or parent is None:
             raise ToolUnavailable("This run is over, so it begins no other one.")
         # It needs a turn itself, to make something of the answer.
-        left = Left(left.turns - 1, int(left.seconds * _SHARE), left.tokens)
+        left = Left(left.turns - 1, int(left.seconds * _SHARE), left.tokens, left.usd)
         if left.turns < 1 or left.seconds < 1:
             raise ToolUnavailable(
                 "This run has too few turns or too little time left to begin another one. Answer with what is known."
             )
         if left.tokens is not None and left.tokens < bounds.LEAST_TURN:
-            raise ToolUnavailable(
-                f"This run and all that it begins may use {parent.profile['max_run_tokens']:,} tokens, and too few of "
-                "them are left to begin another one. Answer with what is known. An owner of the tenant can raise the "
-                "agent's limit (/settings/agents/)."
-            )
+            raise _too_little(f"use {parent.profile['max_run_tokens']:,} tokens", "too few of them are left")
         return parent, left
 
     def _model(self, row: dict[str, Any], profile: dict[str, Any], wanted: str) -> ResolvedModel:
@@ -179,6 +184,7 @@ class ChildrenOfCall:
         row: dict[str, Any],
         profile: dict[str, Any],
         model: ResolvedModel,
+        priced: bool,
         brief: str,
         session: uuid.UUID | None,
     ) -> uuid.UUID:
@@ -202,7 +208,7 @@ class ChildrenOfCall:
             content=brief,
             title=brief.strip()[:60],
             key_id=found["key_id"],
-            priced=prices.of(model.kind, model.model, model.price) is not None,
+            priced=priced,
         )
         await repository.begin(self.connection, new, version=row["rights_version"], new_conversation=session is None)
         values = {
@@ -240,6 +246,7 @@ def _profile(parent: Run, of_agent: dict[str, Any], left: Left) -> dict[str, Any
     within = [*_within(parent), parent.profile["tools"]]
     agents = {slug: name for slug, name in (of_agent.get("agents") or {}).items() if _in_all(within, slug)}
     tokens = [each for each in (of_agent.get("max_run_tokens"), left.tokens) if each is not None]
+    money = [Decimal(each) for each in (of_agent.get("max_run_usd"), left.usd) if each is not None]
     tiers = [Tier(tier) for tier in (parent.profile.get("max_tier"), of_agent.get("max_tier")) if tier]
     return of_agent | {
         "origin": parent.profile.get("origin", "chat"),
@@ -247,11 +254,19 @@ def _profile(parent: Run, of_agent: dict[str, Any], left: Left) -> dict[str, Any
         "max_turns": min(of_agent["max_turns"], left.turns),
         "max_seconds": min(of_agent["max_seconds"], int(left.seconds)),
         "max_run_tokens": min(tokens) if tokens else None,
+        "max_run_usd": plain(min(money)) if money else None,
         "tool_seconds": min(of_agent["tool_seconds"], parent.profile["tool_seconds"]),
         "within": within,
         "agents": agents,
         "channel": parent.profile.get("channel", str(parent.id)),
     }
+
+
+def _too_little(most: str, left: str) -> ToolUnavailable:
+    return ToolUnavailable(
+        f"This run and all that it begins may {most}, and {left} to begin another one. Answer with what is known. "
+        "An owner of the tenant can raise the agent's limit (/settings/agents/)."
+    )
 
 
 def _brief(task: str, context: str | None) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from approvals.rows import ApprovalRequest
-from gateway.budgets.errors import BudgetExhausted, BudgetRefusal, ModelUnpriced, RunTokensSpent
+from gateway.budgets.errors import RUN_LIMITS, BudgetExhausted, BudgetRefusal, ModelUnpriced
 from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
@@ -76,7 +76,7 @@ class ReplayState:
             refused = ModelNotAllowed("")
             refused.code, refused.detail, refused.status = code, message, run.error_status or refused.status
             return refused
-        if code in (BudgetExhausted.code, ModelUnpriced.code, RunTokensSpent.code):
+        if code in (BudgetExhausted.code, ModelUnpriced.code, *RUN_LIMITS):
             return BudgetRefusal.again(code, message, run.error_status or BudgetRefusal.status)
         if code == "provider_error":
             failure = (ProviderRateLimited if run.error_status == 429 else ProviderError)(message)

@@ -3,8 +3,9 @@
 -- the conversation is new; the columns of the run, the lease in seconds, the user's message, the title of a new
 -- conversation, and what the client of a compatible API asked (NULL otherwise); the key that the request came with
 -- (NULL with a session), and whether the model has a price.
--- Returns `begun`, or `begun_budgeted` when the tenant has budgets or the run a limit of tokens; or `rights_changed`,
--- `no_conversation`, or which budget refuses it (the JSON of `spent_budget`), and then writes nothing. Raises
+-- Returns `begun`, or `begun_budgeted` when the tenant has budgets or the run a limit of tokens or money; or
+-- `rights_changed`, `no_conversation`, or which budget refuses it (the JSON of `spent_budget`; {scope: `run`, unpriced}
+-- where the run has a limit of money and its model no price), and then writes nothing. Raises
 -- unique_violation on a second open run of a conversation (runs_one_open) and on a used idempotency key
 -- (idempotency_keys_once). Called by web and workers (app). Locks the conversation's row until the transaction ends.
 CREATE OR REPLACE FUNCTION begin_run(
@@ -23,7 +24,10 @@ BEGIN
         refusal := spent_budget(tenant, member, agent_id, key_id, priced);
         IF refusal IS NOT NULL THEN RETURN refusal::text; END IF;
     END IF;
-    budgeted := budgeted OR profile ->> 'max_run_tokens' IS NOT NULL;
+    IF profile ->> 'max_run_usd' IS NOT NULL AND NOT priced THEN
+        RETURN jsonb_build_object('scope', 'run', 'unpriced', true)::text;
+    END IF;
+    budgeted := budgeted OR profile ->> 'max_run_tokens' IS NOT NULL OR profile ->> 'max_run_usd' IS NOT NULL;
     IF new_conversation THEN
         INSERT INTO conversations (id, tenant_id, user_id, title) VALUES (conversation_id, tenant, member, title);
     ELSE

@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION commit_last_turn(
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
     UPDATE runs r SET turns = r.turns + 1, input_tokens = r.input_tokens + commit_last_turn.input_tokens,
-        output_tokens = r.output_tokens + commit_last_turn.output_tokens, status = commit_last_turn.status,
+        output_tokens = r.output_tokens + commit_last_turn.output_tokens,
+        cost = r.cost + coalesce((usage ->> 'cost')::numeric, 0), status = commit_last_turn.status,
         incomplete_reason = commit_last_turn.incomplete_reason, error_code = commit_last_turn.error_code,
         error_message = commit_last_turn.error_message, error_status = commit_last_turn.error_status,
         finished_at = now(), lease_until = NULL

@@ -24,6 +24,7 @@ BEGIN
     IF holds THEN
         UPDATE runs r SET turns = r.turns + 1, input_tokens = r.input_tokens + commit_turn.input_tokens,
             output_tokens = r.output_tokens + commit_turn.output_tokens,
+            cost = r.cost + coalesce((usage ->> 'cost')::numeric, 0),
             budgeted = r.budgeted OR EXISTS (SELECT FROM budgets b WHERE b.tenant_id = tenant)
         WHERE r.id = commit_turn.run_id AND r.fence = commit_turn.fence AND r.status = 'in_progress'
         RETURNING r.* INTO run;

@@ -7,7 +7,7 @@ from django.http import QueryDict
 
 from gateway.models import Agent
 from gateway.runs.agents import tool_settings, versions
-from gateway.runs.agents.fields import CHOICES, NUMBERS, OPTIONAL
+from gateway.runs.agents.fields import CHOICES, MONEY, NUMBERS, OPTIONAL
 from gateway.runs.errors import InvalidAgent
 from services.web.forms import TIER_WORDS
 from tools.gates.policy import SPREAD
@@ -20,6 +20,7 @@ NUMBER_WORDS = {
     "max_result_bytes": ("Bytes of a tool’s answer", "What its model is shown of it"),
     "max_offered_tools": ("Tools shown at once", "With more, it searches them; empty: the operator’s number"),
 }
+MONEY_WORDS = ("US dollars of a run", "Those of the runs that it begins included; empty: no limit")
 
 
 def given(post: QueryDict) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def given(post: QueryDict) -> dict[str, Any]:
     said["pinned_tools"] = post.get("pinned_tools", "").split()
     said |= {name: choices[name in post] for name, choices in CHOICES.items()}
     said |= {name: _number(post, name) for name in NUMBERS}
+    said[MONEY] = post.get(MONEY, "").strip() or None
     return said | ({"is_default": True} if "is_default" in post else {})
 
 
@@ -52,6 +54,7 @@ def shown(said: Mapping[str, Any], agent: Agent | None) -> dict[str, Any]:
         "spread": SPREAD in chosen,
         "pinned": " ".join(said.get("pinned_tools") or []),
         "numbers": [_shown(name, said.get(name), agent) for name in NUMBER_WORDS],
+        "money": (MONEY, *MONEY_WORDS, said.get(MONEY)),
         "tiers": [(str(tier), words) for tier, words in TIER_WORDS.items()],
         "halts": said.get("on_refused_approval") == "halt",
         "cancels": said.get("on_disconnect") == "cancel",

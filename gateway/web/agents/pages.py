@@ -16,6 +16,7 @@ from gateway.providers.routing import listing, resolution
 from gateway.runs import loop
 from gateway.runs.agents import changes, versions
 from gateway.runs.agents import shown as agents_shown
+from gateway.runs.agents.fields import MONEY
 from gateway.runs.errors import AgentChanged, NoSuchAgent
 from gateway.web.agents import forms
 from tenants.errors import Refused
@@ -34,6 +35,7 @@ _FRESH: dict[str, Any] = {
     "max_result_bytes": 16_384,
 }
 _FIELD_WORDS = {name: label for name, (label, _) in forms.NUMBER_WORDS.items()} | {
+    MONEY: forms.MONEY_WORDS[0],
     "is_default": "Default agent",
     "max_tier": "Highest tier",
     "on_refused_approval": "After a refused approval",
@@ -110,7 +112,7 @@ def agent(request: SignedInRequest, slug: str) -> HttpResponse:
 def _typed(request: SignedInRequest, said: dict[str, Any]) -> dict[str, Any]:
     """The form once more as it was typed, a number that is none included."""
     post = request.POST
-    texts = ("name", "instructions", "model", "max_tier", *forms.NUMBER_WORDS)
+    texts = ("name", "instructions", "model", "max_tier", MONEY, *forms.NUMBER_WORDS)
     typed: dict[str, Any] = {name: post.get(name, "") for name in texts}
     typed |= {"tools": "all" if post.get("reach") == "all" else post.getlist("tool")}
     typed |= {"pinned_tools": post.get("pinned_tools", "").split(), "is_default": "is_default" in post}

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import uuid
 from typing import Any
 
+import pytest
+
 from gateway.runs import lifecycle
+from gateway.runs.lifecycle import ChildrenOfRuns
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.view import RunView, body
 from tests.database import rows
-from tests.people import Person
+from tests.people import Cast, Person
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 MAIL = 'call: send_email {"to": "bob@example.com", "subject": "Hello", "body": "Hello."}'
@@ -44,6 +48,24 @@ def _at_rest(runs: list[dict[str, Any]]) -> bool:
     return not {run["id"] for run in runs} & {*lifecycle._drives} and "in_progress" not in {
         run["status"] for run in runs
     }
+
+
+def _no_process(*args: Any, **kwargs: Any) -> None:
+    """Nobody is there to do it."""
+
+
+async def asked(cast: Cast, patch: pytest.MonkeyPatch, *tasks: str, agent: str) -> list[uuid.UUID]:
+    """The calls of a run of alice's that gives out tasks, none of which has begun its child."""
+    with patch.context() as lost:
+        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+        await begun(cast.alice, *map(subagent, tasks), agent=agent)
+
+        def queued() -> list[Any]:
+            found = "SELECT id FROM tool_calls WHERE tenant_id = %(t)s AND status = 'queued' ORDER BY position"
+            return [row["id"] for row in rows(found, t=cast.id)]
+
+        await eventually(lambda: len(queued()) == len(tasks))
+        return queued()
 
 
 def tree(person: Person) -> list[dict[str, Any]]:

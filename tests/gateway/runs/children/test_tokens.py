@@ -12,7 +12,6 @@ from gateway.budgets.reservations import Asking
 from gateway.providers.interface import Answer, Options, Prompt, Usage, UserMessage
 from gateway.runs import lifecycle, preparation, repository
 from gateway.runs.children import below
-from gateway.runs.lifecycle import ChildrenOfRuns
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.replay import driver
 from gateway.runs.rows import Run, RunEnd, TurnValues
@@ -20,7 +19,7 @@ from tenants.scope.transactions import transaction
 from tests.budgets.rows import amounts, make_budget, used
 from tests.budgets.rows import reservations as reserved
 from tests.database import rows
-from tests.gateway.runs.children.family import ended, subagent, tree
+from tests.gateway.runs.children.family import asked, ended, subagent, tree
 from tests.gateway.runs.children.test_starting import agent_of
 from tests.people import Cast, Person
 from tests.waiting import eventually
@@ -192,30 +191,12 @@ async def test_a_childs_own_limit_holds_where_it_is_lower_and_where_its_parent_h
         assert _given(child) == 200_000, slug
 
 
-def _no_process(*args: Any, **kwargs: Any) -> None:
-    """Nobody is there to do it."""
-
-
-async def _asked(cast: Cast, patch: pytest.MonkeyPatch, *tasks: str) -> list[uuid.UUID]:
-    """The calls of a run that gives out tasks, none of which has begun its child."""
-    with patch.context() as lost:
-        lost.setattr(ChildrenOfRuns, "begin", _no_process)
-        await lifecycle.begin(cast.alice.principal, ChatRequest("\n".join(map(subagent, tasks)), agent="small"))
-
-        def queued() -> list[Any]:
-            found = "SELECT id FROM tool_calls WHERE tenant_id = %(t)s AND status = 'queued' ORDER BY position"
-            return [row["id"] for row in rows(found, t=cast.id)]
-
-        await eventually(lambda: len(queued()) == len(tasks))
-        return queued()
-
-
 @pytest.mark.parametrize("at_once", [False, True])
 async def test_siblings_share_what_is_left_evenly_and_never_have_more_together(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch, at_once: bool
 ) -> None:
     await agent_of(tenant, "small", tools=["subagent"], max_run_tokens=LIMIT)
-    calls = await _asked(tenant, monkeypatch, "One.", "Two.", "Three.")
+    calls = await asked(tenant, monkeypatch, "One.", "Two.", "Three.", agent="small")
     begin = [execution.execute(*tenant.alice.scope, call, claims=True) for call in calls]
     begun = await asyncio.gather(*begin) if at_once else [await each for each in begin]
     assert None not in begun
@@ -238,7 +219,7 @@ async def test_a_run_with_too_few_tokens_left_begins_no_other_and_is_told_why(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await agent_of(tenant, "small", tools=["subagent"], max_run_tokens=LIMIT)
-    [call] = await _asked(tenant, monkeypatch, "One.")
+    [call] = await asked(tenant, monkeypatch, "One.", agent="small")
     [parent] = tree(tenant.alice)
     # As if an asking had been lost.
     lost = LIMIT - _used(parent) - 2 * bounds.LEAST_TURN + 1
