@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--stop-seconds", type=int, default=20, help="for requests under way when the process stops")
     parser.add_argument("--lifespan", choices=["on", "off"], default="on")
     given = parser.parse_args()
+    sockets.allow_many()
     config = Config(
         given.application,
         loop="uvloop",

@@ -6,9 +6,10 @@ from contextlib import suppress
 from typing import Any, cast
 
 from django.conf import settings
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gateway.http import leaving
+from gateway.server.unframed import unframed
 
 # The least that a slow client must send each second, after the seconds that every body has.
 LEAST_BYTES_PER_SECOND = 8 * 1024
@@ -137,6 +138,10 @@ class Connection(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what could not be parsed, in the form of the requested API."""
         self._refuse(431 if self._too_large() else 400)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        old = cycle.scope["http_version"] == "1.0"
+        super()._start_asgi_task(cycle, unframed(cycle, app) if old else app)
 
     # --- the limits --------------------------------------------------------------------------------------------------
     @property

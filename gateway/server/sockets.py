@@ -1,8 +1,11 @@
-"""The listening socket of the web process."""
+"""The listening socket of the web process, and how many connections it may have."""
 
+import resource
 import socket
+from contextlib import suppress
 
 BACKLOG = 2048
+MOST_FILES = 65_536
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -20,6 +23,18 @@ def inherited(descriptor: int) -> socket.socket:
     uvicorn's own `--fd` takes every descriptor for a Unix socket, on which the event loop sets no TCP options.
     """
     return _prompt(socket.socket(fileno=descriptor))
+
+
+def allow_many() -> None:
+    """Let this process have as many connections as the system lets it.
+
+    Most shells allow 1,024 open files, which one client's open streams would use up for everybody.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _prompt(listening: socket.socket) -> socket.socket:

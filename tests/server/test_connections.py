@@ -1,8 +1,12 @@
 """A request's head is bounded, and a request that does not arrive is ended without anybody else's noticing."""
 
+import os
+import resource
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import httpx
 import pytest
@@ -136,3 +140,14 @@ def test_a_client_that_hangs_up_in_the_middle_leaves_the_server_working(stack: S
             wire.socket.shutdown(socket.SHUT_RDWR)
     assert httpx.get(f"{stack.url}/healthz").status_code == 200
     assert "Traceback" not in stack.log("web")
+
+
+def test_more_connections_than_a_shell_allows_files_keep_nobody_out() -> None:
+    few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (256, 2048))
+    with Stack(popen=partial(subprocess.Popen, preexec_fn=few)) as limited, ExitStack() as open_ones:
+        for _ in range(400):
+            open_ones.enter_context(Wire(limited.port))
+        with Wire(limited.port) as wire:
+            wire.head("GET /healthz")
+            assert wire.answer().status == 200
+        assert len(os.listdir(f"/proc/{limited.processes['web'].pid}/fd")) > 400
