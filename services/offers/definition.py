@@ -8,7 +8,7 @@ from typing import Any
 
 from audit.canonical import NotCanonical, canonical, sha256_hex
 from services.errors import InvalidService
-from services.offers import references, text
+from services.offers import branches, references, text
 from tools.interface import Tool
 from tools.schemas.schema import MAX_SCHEMA_BYTES, InvalidToolDeclaration, declare
 
@@ -126,7 +126,9 @@ def shown_schema(
     properties = shown.get("properties", {})
     if not isinstance(properties, dict):
         raise InvalidService(f"{at}.properties must be an object.", at)
-    shown["properties"] = {name: each for name, each in properties.items() if name not in without}
+    # Arguments that only an alternative names are taken too, as it says.
+    known = {**properties, **branches.properties(shown)}
+    shown["properties"] = {name: each for name, each in known.items() if name not in without}
     for name in in_path & set(shown["properties"]):
         shown["properties"][name] = _segment(shown["properties"][name])
     if hosts:

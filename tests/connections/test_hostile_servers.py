@@ -115,9 +115,7 @@ async def test_an_answer_that_is_no_token_connects_nobody(tenant: Cast, api: Api
 
 
 @pytest.mark.parametrize("what", TOKEN_ANSWERS)
-async def test_an_answer_that_is_no_newer_token_ends_no_connection(
-    tenant: Cast, api: Api, url: str, what: str
-) -> None:
+async def test_an_answer_that_is_no_newer_token_ends_no_connection(tenant: Cast, api: Api, url: str, what: str) -> None:
     answer, words = TOKEN_ANSWERS[what]
     api.on(METADATA, as_json(metadata(url)))
     api.on("/token", as_json(GOOD | {"refresh_token": "r1"}))

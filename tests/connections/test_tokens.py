@@ -218,7 +218,9 @@ async def test_a_process_that_was_lost_while_it_refreshed_keeps_nobody_waiting_f
     service = await asyncio.to_thread(add, tenant, URL, of_user(server))
     await connect(server, tenant.alice)
     await asyncio.to_thread(expire, tenant)
-    lease = "UPDATE connections SET refreshing_until = now() + %(for)s::interval WHERE tenant_id = %(tenant)s RETURNING 1"
+    lease = (
+        "UPDATE connections SET refreshing_until = now() + %(for)s::interval WHERE tenant_id = %(tenant)s RETURNING 1"
+    )
     await asyncio.to_thread(lambda: rows(lease, tenant=tenant.id, **{"for": "1 hour"}))
     waiting = asyncio.create_task(headers(service, tenant.alice))
     await asyncio.to_thread(lambda: rows(lease, tenant=tenant.id, **{"for": "-1 second"}))

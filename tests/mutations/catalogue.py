@@ -1434,6 +1434,41 @@ MUTATIONS = (
         'text = text.replace(secret, "[credential]")',
         "text = text.strip()",
     ),
+    Mutation(
+        "a service's credential goes to an operation's own server",
+        ("tests/services/test_openapi_servers.py",),
+        "services/execution/tool.py",
+        "ours = not (http.hosts or http.servers) or",
+        "ours = not http.hosts or",
+    ),
+    Mutation(
+        "an operation's own server may be inside",
+        ("tests/services/test_openapi_servers.py::test_a_server_that_may_not_be_called_is_refused_when_it_is_added",),
+        "services/offers/openapi/servers.py",
+        'return str(egress.check(url)).rstrip("/")',
+        'return url.rstrip("/")',
+    ),
+    Mutation(
+        "a next page at another host is told as arguments",
+        ("tests/services/test_pages.py",),
+        "services/execution/pages.py",
+        "        if not same_origin(url, sent):\n",
+        "        if False:\n",
+    ),
+    Mutation(
+        "two arguments of a tool have one name towards a provider",
+        ("tests/gateway/providers/translation/test_arguments.py",),
+        "gateway/providers/translation/arguments.py",
+        "        if not alias or wanted[alias] > 1 or alias in names:\n",
+        "        if not alias:\n",
+    ),
+    Mutation(
+        "arguments that a model sends by their aliases reach the gates so",
+        ("tests/gateway/providers/translation/test_arguments.py",),
+        "gateway/providers/translation/names.py",
+        "return found.meant(arguments) if found else arguments",
+        "return arguments",
+    ),
     # --- credentials ------------------------------------------------------------------------------------------------
     Mutation(
         "an account is connected in another session than the one that began it",
@@ -1455,6 +1490,13 @@ MUTATIONS = (
         "services/oauth/discovery.py",
         '    if found.get("issuer") != issuer:\n',
         "    if False:\n",
+    ),
+    Mutation(
+        "tokens that come for a connection that has ended stay good",
+        (f"{TOKENS}::test_who_disconnects_while_a_call_waits_for_a_newer_token_stays_disconnected",),
+        "services/credentials/tokens.py",
+        "        if not await _stored(scope, row, server, secret, tokens):\n",
+        "        if await _stored(scope, row, server, secret, tokens) is None:\n",
     ),
     Mutation(
         "a user is called with the connection of another one",
@@ -1575,7 +1617,7 @@ MUTATIONS = (
         "a tool that calls hosts of a list sends the credential to all of them",
         ("tests/services/test_descriptor_http.py",),
         "services/execution/tool.py",
-        "ours = not http.hosts or elsewhere.same_origin(made.url, self._endpoint.url)",
+        "ours = not (http.hosts or http.servers) or elsewhere.same_origin(made.url, self._endpoint.url)",
         "ours = True",
     ),
     Mutation(

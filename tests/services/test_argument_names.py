@@ -1,4 +1,4 @@
-"""Arguments of services whose names a provider refuses: models know them by others, and everybody else by their own."""
+"""Arguments that a provider refuses by their names or alternatives: models are told others, all else is as it was."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ def test_a_model_calls_an_mcp_tool_by_aliases_and_all_others_see_the_servers_own
     script = model.script(calling("far__list", ALIASED), completion("Done."))
     answer = ask(stack, tenant, script)
     schema = told(script, "far__list")
-    assert (list(schema["properties"]), schema["required"]) == (["filter", "tags", "page_size"], ["filter"])
+    assert (set(schema["properties"]), schema["required"]) == (set(ALIASED), ["filter"])
     [made] = answer["toolgate"]["tool_calls"]
     assert (made["status"], made["input"]) == ("success", GIVEN)
     assert [each["arguments"] for each in server.calls] == [GIVEN]
@@ -79,6 +79,33 @@ def test_the_gates_see_the_servers_own_names(stack: Stack, model: Upstream, tena
     assert (wrong["error"]["code"], wrong["error"]["field"]) == ("validation_error", "$filter")
     assert (twice["error"]["code"], twice["input"]) == ("validation_error", ALIASED | GIVEN)
     assert server.calls == []
+
+
+def test_alternatives_that_providers_refuse_are_said_in_words_and_held_to_by_the_gates(
+    stack: Stack, model: Upstream, tenant: Cast, api: Api, url: str
+) -> None:
+    alternatives = [
+        {"type": "object", "properties": {"content": TEXT}, "required": ["content"]},
+        {"type": "object", "properties": {"source_url": TEXT}, "required": ["source_url"]},
+    ]
+    server = Server(api)
+    server.tools = [TOOL | {"name": "attach", "inputSchema": {"type": "object", "anyOf": alternatives}}]
+    server.call = lambda params, asked: {"content": []}
+    add(Owner(stack, tenant.olga), url)
+    script = model.script(
+        calling("far__attach", {}), calling("far__attach", {"content": "c", "name": "n"}, 2),
+        calling("far__attach", {"source_url": "u"}, 3), completion("Done."),
+    )  # fmt: skip
+    calls = ask(stack, tenant, script)["toolgate"]["tool_calls"]
+    schema = told(script, "far__attach")
+    assert (set(schema), set(schema["properties"])) == (
+        {"type", "properties", "additionalProperties"}, {"content", "source_url"},
+    )  # fmt: skip
+    [described] = [each["function"] for each in script.asked[0]["tools"] if each["function"]["name"] == "far__attach"]
+    said = described["description"].partition("this JSON Schema, too: ")[2]
+    assert json.loads(said) == {"anyOf": alternatives}
+    assert [each["error"] and each["error"]["code"] for each in calls] == ["validation_error"] * 2 + [None]
+    assert [each["arguments"] for each in server.calls] == [{"source_url": "u"}]
 
 
 def test_an_openapi_operation_keeps_the_names_of_its_document_but_for_the_model(
@@ -113,5 +140,5 @@ def test_a_client_with_a_loop_of_its_own_is_told_the_aliases_and_what_they_stand
         "arguments": {"filter": "$filter", "tags": "tags[]", "page_size": "page.size"},
     }
     [defined] = [each for each in body["definitions"] if each["name"] == "far__list"]
-    assert list(defined["input_schema"]["properties"]) == list(listed["arguments"])
+    assert set(defined["input_schema"]["properties"]) == set(listed["arguments"])
     assert all("arguments" not in each for each in body["tools"] if each["name"] != "far.list")

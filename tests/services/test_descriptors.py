@@ -186,6 +186,22 @@ def test_identity_is_no_parameter_wherever_it_goes(name: str) -> None:
         assert found.http is not None and found.http["identity"] == [name]
 
 
+def test_properties_that_an_alternative_names_alone_are_arguments_too() -> None:
+    text, number = {"type": "string"}, {"type": "integer"}
+    alternatives = [
+        {"properties": {"a": text, "own": text}}, {"properties": {"b": text, "c": text}}, {"properties": {"c": number}},
+    ]  # fmt: skip
+    given = {
+        "type": "object",
+        "properties": {"own": number},
+        "oneOf": alternatives,
+        "then": {"properties": {"d": text}},
+    }
+    shown = definition.shown_schema(given, "it", without=frozenset({"b"}), in_path=set())
+    assert shown["properties"] == {"own": number, "a": text, "c": {"anyOf": [text, number]}, "d": text}
+    assert (shown["oneOf"], shown["additionalProperties"]) == (alternatives, False)
+
+
 def test_the_hash_is_of_everything_that_was_defined() -> None:
     [first] = offered(tool()).tools
     assert first.hash == offered(tool()).tools[0].hash

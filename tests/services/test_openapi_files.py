@@ -63,10 +63,10 @@ def test_a_file_and_the_fields_beside_it_reach_the_service(stack: Stack, tenant:
     [asked] = api.asked
     assert fields(asked.headers["content-type"], asked.body) == [
         ("file", "a.csv", "text/csv", "ü,1".encode()),
-        ("channels", None, None, b"x"),
-        ("channels", None, None, b"y"),
         ("meta", None, "application/json", b'{"from":"z"}'),
         ("size", None, None, b"7"),
+        ("channels", None, None, b"x"),
+        ("channels", None, None, b"y"),
     ]
 
 

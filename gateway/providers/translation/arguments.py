@@ -1,7 +1,7 @@
-"""Names of a tool's arguments that every provider accepts, and the way back to those of its schema.
+"""Arguments of tools as every provider accepts them, and the way back to the names of their schemas.
 
-Providers look at the properties of the schema itself, and at none within them. One name that they refuse ($filter,
-tags[], a.b, more than 64 characters) ends the whole request.
+Providers look at the schema itself, and not within its properties. One name that they refuse there ($filter, tags[],
+a.b, more than 64 characters), or alternatives beside the properties (anyOf and its kin), end the whole request.
 """
 
 import hashlib
@@ -25,6 +25,9 @@ _LONGEST = 64
 _ONE = ("not", "if", "then", "else")
 _LIST = ("allOf", "anyOf", "oneOf")
 _BY_ARGUMENT = ("dependentSchemas", "dependentRequired", "dependencies")
+
+# What is refused beside the properties, and how much of it is said in words.
+_REFUSED, _MOST_SAID = (*_LIST, "not", "enum"), 4000
 
 Schema = dict[str, Any]
 
@@ -63,13 +66,26 @@ class Arguments:
 
 def told(specs: Iterable[ToolSpec]) -> tuple[dict[str, Arguments], tuple[ToolSpec, ...]]:
     """The arguments of each tool that has aliases, by the tool's name, and all tools as models are told of them."""
-    specs = tuple(specs)
-    found = {spec.name: each for spec in specs if (each := Arguments.of(spec.parameters)) is not None}
-    if not found:
-        return found, specs
-    return found, tuple(
-        replace(spec, parameters=found[spec.name].schema) if spec.name in found else spec for spec in specs
-    )
+    found: dict[str, Arguments] = {}
+    shown = []
+    for spec in specs:
+        renamed = Arguments.of(spec.parameters)
+        if renamed is not None:
+            found[spec.name] = renamed
+        shown.append(_without_alternatives(spec if renamed is None else replace(spec, parameters=renamed.schema)))
+    return found, tuple(shown)
+
+
+def _without_alternatives(spec: ToolSpec) -> ToolSpec:
+    """The tool with what providers refuse of a schema itself, though not within it, said in words."""
+    refused = {keyword: spec.parameters[keyword] for keyword in _REFUSED if keyword in spec.parameters}
+    if not refused:
+        return spec
+    kept = {keyword: value for keyword, value in spec.parameters.items() if keyword not in refused}
+    said = orjson.dumps(refused).decode()
+    more = f"They have to fit this JSON Schema, too: {said}" if len(said) <= _MOST_SAID else "The tool says which."
+    words = f"{spec.description}\n\nNot all of its arguments go together. {more}"
+    return replace(spec, description=words, parameters=kept)
 
 
 def _aliases(refused: list[str], names: set[str]) -> dict[str, str]:

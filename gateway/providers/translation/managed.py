@@ -75,9 +75,10 @@ def definitions(prompt: Prompt, names: Names, style: Style) -> list[Definition]:
 
 
 def once(specs: Specs, make: Callable[[Specs], T]) -> T:
-    """What `make` makes of the specs of an offer, and of nothing else."""
-    made = _known(specs).made
+    """What `make` makes of the specs of an offer as models are told them, and of nothing else."""
+    known = _known(specs)
+    made = known.made
     if make not in made:
-        made[make] = make(specs)
+        made[make] = make(known.told)
     found: T = made[make]
     return found

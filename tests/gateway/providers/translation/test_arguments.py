@@ -19,7 +19,7 @@ from gateway.providers.interface import Answer, AssistantMessage, ClientTool, Pr
 from gateway.providers.openai import answers as openai_answers
 from gateway.providers.openai import requests as openai
 from gateway.providers.translation import managed
-from gateway.providers.translation.arguments import Arguments
+from gateway.providers.translation.arguments import Arguments, told
 from gateway.providers.translation.names import Names
 from tools.interface import Tier, ToolSpec
 from tools.schemas import schema
@@ -46,7 +46,7 @@ PROMPT = Prompt("m", (), tools=(ToolSpec(NAME, "Finds.", ODATA, Tier.READ_ONLY),
 
 def object_of(names: list[str]) -> dict[str, Any]:
     """A schema with these properties."""
-    return {"type": "object", "properties": dict.fromkeys(names, {}), "additionalProperties": False}
+    return {"type": "object", "properties": {name: {} for name in names}, "additionalProperties": False}
 
 
 def both_ways(names: list[str]) -> tuple[dict[str, str], Callable[[str], str], Callable[[str], str]]:
@@ -136,6 +136,24 @@ def test_everything_that_a_schema_says_by_name_is_said_by_the_alias() -> None:
         "default": {"a": 1},
         "examples": [{"a": 1, "b": 2}, 7],
     }
+
+
+def test_what_providers_refuse_beside_the_properties_is_said_in_words() -> None:
+    either = {"anyOf": [{"required": ["$a"]}, {"required": ["b"]}], "not": {"required": ["$a", "b"]}}
+    given = object_of(["$a", "b"]) | either
+    found, [shown] = told([ToolSpec(NAME, "Finds.", given, Tier.READ_ONLY)])
+    assert shown.parameters == object_of(["a", "b"])
+    words, _, said = shown.description.rpartition(": ")
+    assert words == "Finds.\n\nNot all of its arguments go together. They have to fit this JSON Schema, too"
+    assert orjson.loads(said) == {"anyOf": [{"required": ["a"]}, {"required": ["b"]}], "not": {"required": ["a", "b"]}}
+    assert found[NAME].names == {"a": "$a"}
+    # Too much to be said is left for the tool to say.
+    long = {"enum": [{"b": "x" * 5000}]}
+    _, [shown] = told([ToolSpec(NAME, "Finds.", object_of(["b"]) | long, Tier.READ_ONLY)])
+    assert shown.parameters == object_of(["b"])
+    assert shown.description.endswith("The tool says which.")
+    plain = ToolSpec(NAME, "Finds.", object_of(["b"]), Tier.READ_ONLY)
+    assert told([plain]) == ({}, (plain,))
 
 
 @pytest.mark.parametrize(

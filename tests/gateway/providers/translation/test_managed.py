@@ -96,3 +96,12 @@ def test_what_is_made_of_an_offer_is_made_once_for_it_and_again_for_another() ->
     first, second = (_spec("a"), _spec("b")), (_spec("a"),)
     assert [managed.once(specs, count) for specs in (first, first, second, first)] == [2, 2, 1, 2]
     assert made == [first, second]
+
+
+def test_what_is_made_of_an_offer_is_made_of_what_models_are_told() -> None:
+    odd = replace(
+        _spec("odd"), parameters={"type": "object", "properties": {"$a": {}}, "anyOf": [{"required": ["$a"]}]}
+    )
+    [told] = managed.once((odd,), list)
+    assert told.parameters == {"type": "object", "properties": {"a": {}}}
+    assert '{"anyOf":[{"required":["a"]}]}' in told.description
