@@ -5,15 +5,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from approvals.admin.refused import ShowsRefusals
 from approvals.errors import InvalidRule
 from approvals.models import AccessCondition, AlertLevel
-from approvals.rules import access_conditions, conditions
-from approvals.rules.conditions import InvalidCondition
+from approvals.rules import access_conditions
+from approvals.rules.condition_field import ConditionField
 from audit.templatetags.audit_text import pretty
 from tenants.people.changes import Said
 from tenants.recorded_admin import RecordedAdmin
@@ -25,7 +24,7 @@ _GIVEN = ("name", "agent", "condition", "time_zone", "enabled")
 class ConditionForm(forms.ModelForm):  # type: ignore[type-arg]
     """A condition, checked as over REST."""
 
-    condition = forms.CharField(
+    condition = ConditionField(
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 12, "spellcheck": "false"}),
         help_text='A JSON Schema that {"args", "context"} must satisfy for a call to go on.',
     )
@@ -39,13 +38,6 @@ class ConditionForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance._state.adding:
             return
         self.initial["condition"] = pretty(self.instance.condition)
-
-    def clean_condition(self) -> Any:
-        """JSON, read as strictly as a model's arguments."""
-        try:
-            return conditions.read(self.cleaned_data["condition"])
-        except InvalidCondition as error:
-            raise ValidationError(str(error)) from None
 
     def clean(self) -> dict[str, Any]:
         """Refuse what the service refuses, beside the field at fault."""

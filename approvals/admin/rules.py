@@ -5,7 +5,6 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -16,9 +15,9 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 from approvals.admin.refused import ShowsRefusals
 from approvals.models import ApprovalRule
 from approvals.rules import changes as rule_changes
-from approvals.rules import conditions, dry_run, rulebook
+from approvals.rules import dry_run, rulebook
 from approvals.rules.changes import CHANGEABLE, NewRule
-from approvals.rules.conditions import InvalidCondition
+from approvals.rules.condition_field import ConditionField
 from approvals.rules.evaluation import EVERY_TOOL
 from audit.templatetags.audit_text import pretty
 from services import queries
@@ -46,7 +45,7 @@ class NewRuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
     owner_id: uuid.UUID
     tool_name = forms.ChoiceField(label="Tool", choices=_tools, widget=UnfoldAdminSelectWidget)
-    condition = forms.CharField(
+    condition = ConditionField(
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 6, "spellcheck": "false"}),
         help_text='A JSON Schema, such as {"properties": {"to": {"const": "bob@example.com"}}, "required": ["to"]}; '
@@ -56,13 +55,6 @@ class NewRuleForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = ApprovalRule
         fields = NEW
-
-    def clean_condition(self) -> Any:
-        """JSON, read as strictly as a model's arguments."""
-        try:
-            return conditions.read(self.cleaned_data["condition"])
-        except InvalidCondition as error:
-            raise ValidationError(str(error)) from None
 
     def clean(self) -> dict[str, Any]:
         """Refuse what the service refuses, beside the field at fault."""

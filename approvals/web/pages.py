@@ -23,6 +23,7 @@ from approvals.errors import InvalidArguments
 from approvals.models import ApprovalRequest
 from approvals.requests import decisions, queue
 from approvals.web import cards
+from audit.history.filter_form import FilterForm
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, other_tenants, signed_in
 from tenants.login.pages import frame
@@ -52,8 +53,8 @@ OUTCOMES = [
 ]
 
 
-class Filters(forms.Form):
-    """What the queue is narrowed by; a value that makes no sense narrows nothing."""
+class Filters(FilterForm):
+    """What the queue is narrowed by."""
 
     tab = forms.ChoiceField(required=False, choices=[("", "Waiting"), ("decided", "Decided")])
     tool = forms.CharField(required=False, max_length=64)
@@ -62,11 +63,6 @@ class Filters(forms.Form):
     outcome = forms.ChoiceField(required=False, choices=OUTCOMES)
     # The last request of the page before.
     after = forms.UUIDField(required=False)
-
-    def chosen(self) -> dict[str, Any]:
-        """The sensible values that were given."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 class Verdict(forms.Form):

@@ -13,9 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from approvals.errors import NoSuchRule
 from approvals.models import ApprovalRule
-from approvals.rules import changes, conditions, dry_run, rulebook
+from approvals.rules import changes, dry_run, rulebook
 from approvals.rules.changes import LONGEST, MAX_NAME, MAX_USES, NewRule
-from approvals.rules.conditions import InvalidCondition
+from approvals.rules.condition_field import ConditionField
 from approvals.rules.evaluation import EVERY_TOOL
 from audit.canonical import sha256_hex
 from services import queries
@@ -43,18 +43,11 @@ class RuleForm(forms.Form):
     user = forms.CharField(required=False, max_length=150)
     role = forms.ChoiceField(required=False, choices=[("", "Any role"), *Role.choices])
     agent = forms.CharField(required=False, max_length=50)
-    condition = forms.CharField(required=False)
+    condition = ConditionField(required=False)
     uses_left = forms.IntegerField(required=False, min_value=1, max_value=MAX_USES)
     days = forms.IntegerField(required=False, min_value=1, max_value=LONGEST.days - 1)
     # What was tried, so that nothing else is saved.
     tried = forms.CharField(required=False)
-
-    def clean_condition(self) -> Any:
-        """A JSON value, or None when nothing was typed."""
-        try:
-            return conditions.read(self.cleaned_data["condition"])
-        except InvalidCondition as error:
-            raise forms.ValidationError(str(error)) from None
 
     def wanted(self) -> NewRule:
         """The rule that was typed."""

@@ -9,6 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from audit.history import access_log
+from audit.history.filter_form import FilterForm
 from audit.models import Erasure, HistoryRead
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.pages import frame
@@ -35,18 +36,13 @@ WHAT = {
 }
 
 
-class Filters(forms.Form):
-    """The log's filters; a value that makes no sense filters nothing."""
+class Filters(FilterForm):
+    """The log's filters."""
 
     tab = forms.ChoiceField(required=False, choices=[("", "Readings"), ("erased", "Erasures")])
     reader = forms.CharField(required=False, max_length=150)
     person = forms.CharField(required=False, max_length=150)
     before = forms.UUIDField(required=False)
-
-    def chosen(self) -> dict[str, Any]:
-        """The sensible values that were given."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 @require_safe

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from audit.changes import reading
 from audit.history import access_log, change_words
+from audit.history.filter_form import FilterForm
 from audit.models import LedgerEntry, SettingChange
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.me.frame import section_frame
@@ -28,8 +29,8 @@ WHERE = {
 _WITHOUT_A_PERSON = {"toolgate": "Toolgate", "webhook": "Another system"}
 
 
-class Filters(forms.Form):
-    """The list's filters; a value that makes no sense filters nothing."""
+class Filters(FilterForm):
+    """The list's filters."""
 
     target = forms.CharField(required=False, max_length=100)
     name = forms.CharField(required=False, max_length=300)
@@ -37,11 +38,6 @@ class Filters(forms.Form):
     since = forms.DateField(required=False)
     until = forms.DateField(required=False)
     before = forms.UUIDField(required=False)
-
-    def chosen(self) -> dict[str, Any]:
-        """The sensible values that were given."""
-        self.is_valid()
-        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 @require_safe

@@ -125,8 +125,8 @@ def _head(found: Replayed) -> list[str]:
 
 def _call(call: RunCall, result: str | None) -> str:
     outcome = call.error_code or call.status
-    said = "" if result is None else f", told {len(result):,} characters"
-    return f"  {visible(call.tool_name[:60])} {call.id}: {outcome}{said}"
+    given = "" if result is None else f", a result of {len(result):,} characters"
+    return f"  {visible(call.tool_name[:60])} {call.id}: {outcome}{given}"
 
 
 def _end(found: Replayed) -> list[str]:

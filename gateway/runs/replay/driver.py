@@ -132,7 +132,7 @@ def _compare(found: Replayed, state: ReplayState) -> None:
         for message in prompt.messages:
             if isinstance(message, ToolMessage) and (call := calls.get(message.call_id)) is not None:
                 expected = prompts.result(call, limit)
-                found.differ(name_of(call), f"what the model was told in turn {number}", expected, message.content)
+                found.differ(name_of(call), f"what the model was given in turn {number}", expected, message.content)
     for call in found.recording.calls:
         got = state.calls.get(call.id)
         if got is None:

@@ -222,8 +222,8 @@ def test_the_command_tells_a_transcript_and_no_text_of_it(
     saved, refused = (call["id"] for call in body["tool_calls"])
     assert lines[0] == f"run {body['run_id']}: offline/demo, completed, 2 turns"
     assert lines[1].startswith("turn 1: asked with 1 message, ")
-    assert lines[3].startswith(f"  save_note {saved}: success, told ")
-    assert lines[4].startswith(f"  rm_rf {refused}: not_allowed, told ")
+    assert lines[3].startswith(f"  save_note {saved}: success, a result of ")
+    assert lines[4].startswith(f"  rm_rf {refused}: not_allowed, a result of ")
     assert re.fullmatch(r"(0 sealed and 4|4 sealed and 0) unsealed ledger entries fit\.", lines[-2])
     assert lines[-1] == "No difference."
     assert "4711" not in "\n".join(lines)
