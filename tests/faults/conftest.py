@@ -27,10 +27,10 @@ def remote() -> Iterator[Remote]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the storms and the trees found."""
+    """Print what the storms and the trees found, and what a tree went through."""
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
     found = [(name, value) for each in reports if each.when == "call" for name, value in each.user_properties]
     for line in report.table([value for name, value in found if name == "storm"]):
         terminalreporter.write_line(line)
-    for line in (line for name, value in found if name == "trees" for line in value):
+    for line in (line for name, value in found if name in ("trees", "transcript") for line in value):
         terminalreporter.write_line(line)

@@ -1,19 +1,36 @@
 """Calls that wait for a human, while everything around them falls: decided once, run once, never forgotten."""
 
+from collections.abc import Callable
 from threading import Barrier, Thread
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.faults import trees
 from tests.faults.client import Client, Request
 from tests.faults.deployment import Deployment
 from tests.faults.injections import PROCESSES
 from tests.faults.invariants import look
 from tests.faults.remote import Remote
+from tests.gateway.runs.children.family import subagent
 from tests.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.faults
+_OF_TREE = """runs r JOIN runs root ON root.id = coalesce(r.root_run_id, r.id) LEFT JOIN tool_calls began
+    ON began.id = r.parent_call_id"""
+# The runs of a tree, and then their calls, the first begun first.
+_TREE = f"""
+    SELECT name, status FROM (
+        SELECT 0 AS part, r.depth, began.position AS among, 0 AS position, r.status,
+            coalesce('worker ' || 1 + began.position, 'parent') AS name
+        FROM {_OF_TREE} WHERE root.idempotency_key = %s
+        UNION ALL SELECT 1, r.depth, began.position, c.position, c.status, c.tool_name
+        FROM {_OF_TREE} JOIN tool_calls c ON c.run_id = r.id WHERE root.idempotency_key = %s) every
+    ORDER BY part, depth, among, position"""
+_PENDING = f"""
+    SELECT a.id FROM {_OF_TREE} JOIN approval_requests a ON a.run_id = r.id
+    WHERE root.idempotency_key = %s AND a.status = 'pending'"""
 
 
 @pytest.fixture
@@ -39,6 +56,48 @@ def test_an_approval_goes_through_a_restart_of_everything(
     for name in PROCESSES:
         deployment.stack.start(name)
     _approved_once(deployment, remote, client, number)
+
+
+def test_a_parent_of_two_workers_goes_on_through_a_restart_of_everything_once_the_one_that_asked_is_approved(
+    deployment: Deployment, remote: Remote, record_property: Callable[[str, object], None]
+) -> None:
+    deployment.wait_working()
+    tools = {"slow_effect": "free", "guarded_effect": "guarded"}
+    tasks = [f'call: {tool} {{"url": "{remote.url}/{place}"}}' for tool, place in tools.items()]
+    client = Client(deployment, "\n".join(map(subagent, tasks)))
+    said: list[str] = []
+
+    def tree() -> list[tuple[str, str]]:
+        """Each run of the tree with its status, and each call, the first begun first; what is new is said."""
+        found = [(row["name"], row["status"]) for row in deployment.rows(_TREE, client.key, client.key)]
+        now = ", ".join(f"{name} {status}" for name, status in found)
+        said.extend([now] if now not in said[-1:] else [])
+        return found
+
+    parked = [("parent", "waiting"), ("worker 1", "completed"), ("worker 2", "requires_action")]
+    calls = [("subagent", "success"), ("subagent", "running"), ("slow_effect", "success")]
+    waits = [*parked, *calls, ("guarded_effect", "awaiting_approval")]
+    deployment.wait_for(lambda: tree() == waits)
+    said.append("killed: web, worker, beat, Valkey, PostgreSQL")
+    for name in PROCESSES:
+        deployment.stack.kill(name)
+    for name in ("valkey", "postgres"):
+        deployment.end_service(name).restart()
+    assert tree() == waits
+    for name in PROCESSES:
+        deployment.stack.start(name)
+    [pending] = deployment.rows(_PENDING, client.key)
+    said.append("all of it started again, and the request approved")
+    approval = Request(deployment, f"/api/v1/approvals/{pending['id']}/approve/", {}, person=deployment.people["carol"])
+    approval.join(PATIENCE_SECONDS)
+    assert (approval.status, approval.body["status"]) == (200, "approved")
+    over = [(name, "completed") for name, _ in parked] + [(name, "success") for name, _ in (*calls, waits[-1])]
+    deployment.wait_for(lambda: tree() == over)
+    client.join(PATIENCE_SECONDS)
+    assert (client.status, [call["status"] for call in client.body["tool_calls"]]) == (200, ["success", "success"])
+    assert remote.effects == {"/free": 1, "/guarded": 1}
+    assert trees.check(deployment, remote, [client]).wrong() == []
+    record_property("transcript", said)
 
 
 def test_a_call_approved_while_no_worker_lives_runs_when_one_does(
