@@ -24,11 +24,14 @@ export class CallCard {
   // The run that the running call has begun, and what ends looking at it.
   #child = null;
   #unwatch = null;
+  #onChild;
 
-  /** `onWithdraw` is called with the id of the approval that the call waits for. */
-  constructor(words, onWithdraw) {
+  /** `onWithdraw` is called with the id of the approval that the call waits for, `onChild` with this card whenever the run
+   * that the call has begun was looked at. */
+  constructor(words, onWithdraw, onChild = () => {}) {
     this.#words = words;
     this.#onWithdraw = onWithdraw;
+    this.#onChild = onChild;
     const chevron = icon("chevron");
     chevron.classList.add("chevron");
     const names = element("span", {}, this.#name, this.#display);
@@ -86,6 +89,16 @@ export class CallCard {
     return this.#call.status === "awaiting_approval" || this.#asks;
   }
 
+  /** The run that the call has begun, as it was when it was last looked at. */
+  get child() {
+    return this.#child;
+  }
+
+  /** True while a human has to decide about something in the run that the call has begun, or below it. */
+  get waitsBelow() {
+    return Boolean(this.#unwatch) && this.#child?.status === "requires_action";
+  }
+
   /** Look at the run that the call has begun as long as the call runs. */
   #watch() {
     const { id, run_id: run, status, tool } = this.#call;
@@ -97,6 +110,7 @@ export class CallCard {
         const known = this.#child;
         this.#child = child;
         if (known?.status !== child.status) this.update({});
+        this.#onChild(this);
       });
     }
   }

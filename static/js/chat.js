@@ -94,7 +94,8 @@ function ask(text, files = []) {
 
 function add(question, files = []) {
   find("welcome").hidden = true;
-  const view = new RunView({ question, words, onAgain: ask, onWithdraw, attached: files, conversation });
+  const onWaiting = () => goesOn(view);
+  const view = new RunView({ question, words, onAgain: ask, onWithdraw, onWaiting, attached: files, conversation });
   runs.append(view.element);
   return view;
 }
@@ -108,14 +109,14 @@ async function answer(view, { message, runId }) {
   scrollDown(true);
   const onConnection = (state) => {
     if (state === "lost") say("The connection is lost. Trying again.");
-    else say(view.resting ? WAITING[view.resting] : "Working");
+    else goesOn(view);
   };
   try {
     for await (const { event, data } of follow({ message, runId, csrf, onConnection })) {
       if (event === "run.created") began(view, data);
       const near = isNearEnd();
       view.take(event, data);
-      tell(event, data);
+      tell(view, event, data);
       requestAnimationFrame(() => near && scrollDown());
     }
     find("announce").textContent = view.answer.slice(0, 1000);
@@ -159,7 +160,12 @@ async function onWithdraw(approvalId) {
   }
 }
 
-function tell(event, data) {
+/** Say that a run works, or what it waits for. */
+function goesOn(view) {
+  say(view.resting ? WAITING[view.resting] : "Working");
+}
+
+function tell(view, event, data) {
   if (event === "tool_call.settled") canvas.settled(data);
   if (event === "tool_call.settled") beside.settled(data);
   if (event === "tool_call.running") say(`Running ${data.tool}`);
@@ -168,7 +174,7 @@ function tell(event, data) {
   else if (event === "run.requires_action") say(WAITING[data.required_action?.type ?? "approval"]);
   else if (["run.completed", "run.incomplete", "run.failed"].includes(event)) say("");
   else if (event === "run.cancelled") say("Stopped");
-  else if (event.startsWith("tool_call.")) say("Working");
+  else if (event.startsWith("tool_call.")) goesOn(view);
 }
 
 function failed(view, error, message) {

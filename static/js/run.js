@@ -20,14 +20,17 @@ export class RunView {
   #waiting = null;
   #resting = null;
   #waitsFor = "approval";
+  // Runs that calls have begun and that wait for humans, as long as their cards have not looked at them since.
+  #below = new Set();
   #drawing = 0;
   #onWithdraw;
 
   /** `onAgain` is called when the reader wants a failed run's question asked once more, with the files `attached` to it
    * in the `conversation`, `onWithdraw` with the id of an approval that is no longer wanted; it answers whether that was
-   * taken. */
-  constructor({ question, words, onAgain, onWithdraw, attached = [], conversation = null }) {
+   * taken. `onWaiting` is called when the run begins or ceases to wait without an event of its own. */
+  constructor({ question, words, onAgain, onWithdraw, onWaiting = () => {}, attached = [], conversation = null }) {
     this.#words = words;
+    this.onWaiting = onWaiting;
     this.#onWithdraw = onWithdraw;
     this.question = question;
     this.onAgain = onAgain;
@@ -57,6 +60,7 @@ export class RunView {
       else if (event === "message.restarted") this.#restart(data.turn);
       else if (event === "tool_call.progress") this.#cards.get(data.id)?.progress(data);
       else if (event.startsWith("tool_call.")) this.#card(data);
+      if (event === "tool_call.settled") this.#over(data);
       if (this.#resting && (event === "tool_call.running" || !this.#waits)) this.#goOn();
     }
     this.#dots(event !== "message.delta" && this.#silent(event));
@@ -68,7 +72,26 @@ export class RunView {
   }
 
   get #waits() {
-    return [...this.#cards.values()].some((card) => card.waits);
+    return this.#below.size > 0 || [...this.#cards.values()].some((card) => card.waits || card.waitsBelow);
+  }
+
+  /** Of a call that is over, the run that it began is over too. */
+  #over({ output }) {
+    this.#below.delete(output?.run_id);
+    if ([...this.#cards.values()].every((card) => card.settled)) this.#below.clear();
+  }
+
+  /** A card has looked at the run that its call has begun: no event says that this one waits, or goes on. */
+  #looked(card) {
+    const rested = Boolean(this.#resting);
+    this.#below.delete(card.child.run_id);
+    const works = [...this.#cards.values()].some((each) => !(each.settled || each.waits || each.waitsBelow));
+    if (rested && !this.#waits) this.#goOn();
+    else if (!rested && card.waitsBelow && !works) this.#wait("approval");
+    if (rested !== Boolean(this.#resting)) {
+      this.#dots(!this.#resting && this.#silent(""));
+      this.onWaiting();
+    }
   }
 
   /** The whole body says until when each call waits. */
@@ -79,8 +102,15 @@ export class RunView {
       // The event before this one had a call's questions.
       if (call.status !== "running") this.#card(asked ? { ...call, expires_at: asked.expires_at } : call);
     }
+    for (const each of body.required_action?.approvals ?? []) if (each.path) this.#below.add(each.path[0]);
+    this.#wait(body.required_action?.type ?? "approval");
+    // Events that are replayed may be about a wait that is over.
+    if (!this.#waits) this.#goOn();
+  }
+
+  #wait(waitsFor) {
     this.element.setAttribute("aria-busy", "false");
-    this.#waitsFor = body.required_action?.type ?? "approval";
+    this.#waitsFor = waitsFor;
     this.#resting ??= this.#waitsFor === "input"
       ? notice("calm", "This answer waits for you", "It goes on by itself once you have answered.")
       : notice(
@@ -89,8 +119,6 @@ export class RunView {
         "It goes on by itself once somebody has decided, also while this page is closed.",
       );
     this.#body.append(this.#resting);
-    // Events that are replayed may be about a wait that is over.
-    if (!this.#waits) this.#goOn();
   }
 
   #goOn() {
@@ -169,7 +197,7 @@ export class RunView {
   #card(call) {
     let card = this.#cards.get(call.id);
     if (!card) {
-      card = new CallCard(this.#words, this.#onWithdraw);
+      card = new CallCard(this.#words, this.#onWithdraw, (looked) => this.#looked(looked));
       this.#cards.set(call.id, card);
       this.#body.append(card.element);
     }
