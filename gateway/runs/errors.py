@@ -21,6 +21,7 @@ Refused                     the answer's HTTP status, code and words
 ├── IdempotencyMismatch     422 idempotency_mismatch
 ├── InvalidRequest          400 invalid_request
 ├── AttachmentRefused       400 attachment_refused
+├── TooManySearches         429 rate_limited
 ├── BudgetRefusal           of gateway.budgets.errors: 402, 429 budget_exhausted, 403 model_unpriced
 └── Unavailable             503 unavailable
     └── Leaving
@@ -215,6 +216,28 @@ class StillOpen(Refused):
 
     status = 409
     code = "still_open"
+
+
+class TooManySearches(Refused):
+    """Searches of the person, of their tenant, or of everybody take all the places that there are for them."""
+
+    status = 429
+    code = "rate_limited"
+    retry_after = 2
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"Too many searches run at once, of yours (up to {most}) or of others. Try again in {self.retry_after} "
+            "seconds."
+        )
+        self._most = most
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """With the limit, which is of searches at a time."""
+        state = f'"searches";r=0;t={self.retry_after}'
+        policy = f'"searches";q={self._most};qu="concurrent-requests"'
+        return super().headers | {"RateLimit-Policy": policy, "RateLimit": state}
 
 
 class Unavailable(Refused):

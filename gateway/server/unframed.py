@@ -1,4 +1,4 @@
-"""Answers without a stated length for clients of HTTP/1.0, which know no chunks: their end is that of the connection."""
+"""Answers without a stated length for clients of HTTP/1.0, which know no chunks: they end with their connection."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -7,9 +7,12 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
+Application = Callable[..., Awaitable[None]]
 
 
-def unframed(cycle: RequestResponseCycle, application: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+def unframed(
+    cycle: RequestResponseCycle, application: Callable[..., Awaitable[None]]
+) -> Callable[..., Awaitable[None]]:
     """The application, whose answer in this cycle has no chunks; uvicorn makes some for every version of HTTP."""
     lengthless = False
 

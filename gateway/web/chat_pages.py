@@ -23,6 +23,8 @@ from gateway.models import Agent, Conversation, Message, Run, Turn
 from gateway.providers.routing import listing, resolution
 from gateway.runs import loop
 from gateway.runs.conversations import search as conversation_search
+from gateway.runs.conversations.searching import searching
+from gateway.runs.errors import TooManySearches
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.login.pages import frame
 from tenants.people.principal import Principal
@@ -71,7 +73,15 @@ def chat(request: SignedInRequest) -> HttpResponse:
     opened = conversation_search.own(principal, workers=True).filter(id=wanted["c"]).first() if wanted["c"] else None
     if wanted["c"] and opened is None:
         raise Http404
-    context: dict[str, Any] = _listed(principal, wanted["q"], wanted["after"]) | {"opened": opened, "q": wanted["q"]}
+    try:
+        with searching(principal, wanted["q"]):
+            listed = _listed(principal, wanted["q"], wanted["after"])
+    except TooManySearches as busy:
+        refusal = render(request, "chat/busy.html", {"seconds": busy.retry_after}, status=busy.status)
+        for name, value in busy.headers.items():
+            refusal[name] = value
+        return refusal
+    context: dict[str, Any] = listed | {"opened": opened, "q": wanted["q"]}
     if request.htmx:  # type: ignore[attr-defined]
         response = render(request, "chat/conversations.html", context)
     else:

@@ -18,6 +18,7 @@ from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import ProblemSchema, refusals
 from gateway.runs.conversations import branching, erasure
 from gateway.runs.conversations import search as conversation_search
+from gateway.runs.conversations.searching import searching
 from gateway.runs.errors import ConversationBusy, NoSuchConversation, NoSuchRun, RunNotOver, StillOpen
 from tenants.login.views import WithinTenant
 from tenants.scope.transactions import TenantScope
@@ -63,12 +64,17 @@ class ConversationListView(_Conversations, generics.ListCreateAPIView[Conversati
         """The caller's own conversations; with `?q=`, those that the words are found in."""
         if getattr(self, "swagger_fake_view", False):
             return Conversation.objects.none()
-        return conversation_search.own(self.principal, self.request.query_params.get("q", ""))
+        return conversation_search.own(self.principal, self._words)
+
+    @property
+    def _words(self) -> str:
+        return self.request.query_params.get("q", "")
 
     @extend_schema(parameters=[OpenApiParameter("q", str, description=_FOUND_BY)])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """The caller's conversations, last used first; `?q=` searches them."""
-        return super().get(request, *args, **kwargs)
+        with searching(self.principal, self._words):
+            return super().get(request, *args, **kwargs)
 
     def perform_create(self, serializer: Any) -> None:
         """A conversation of the caller's."""

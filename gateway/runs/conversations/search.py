@@ -15,11 +15,12 @@ LONGEST = 200
 MOST_MESSAGES = 10_000
 CHARACTERS = 4000
 _WILD, _ESCAPED = re.compile(r"([%_\\])"), r"\\\1"
+# ILIKE would make every text lower-case once for each word.
 _SAID = """
     SELECT latest.conversation_id FROM (
-        SELECT conversation_id, left(content, %s) AS start FROM messages
+        SELECT conversation_id, lower(left(content, %s)) AS start FROM messages
         WHERE tenant_id = %s AND user_id = %s ORDER BY created_at DESC LIMIT %s
-    ) latest WHERE latest.start ILIKE ALL(%s::text[])"""
+    ) latest WHERE latest.start LIKE ALL(ARRAY(SELECT lower(word) FROM unnest(%s::text[]) word))"""
 
 
 def own(principal: Principal, words: str = "", *, workers: bool = False) -> QuerySet[Conversation]:
