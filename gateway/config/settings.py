@@ -96,6 +96,8 @@ DATABASE_ROUTERS = ["tenants.scope.routing.RoleRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The service code's own asynchronous pool, on the app's login.
 DATABASE_POOL_SIZE = env.integer("DATABASE_POOL_SIZE", 20, least=1, most=1000)
+# How many of them work at a time, unless they take long.
+DATABASE_AT_ONCE = env.integer("DATABASE_AT_ONCE", 4, least=1, most=1000)
 # Not behind a pooler that gives each transaction another connection.
 DATABASE_PREPARED_STATEMENTS = env.boolean("DATABASE_PREPARED_STATEMENTS", True)
 

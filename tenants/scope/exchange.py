@@ -40,6 +40,8 @@ class PooledConnection(psycopg.AsyncConnection[dict[str, Any]]):
     # Names by text and types; none is used twice, since psycopg may or may not have deallocated them.
     prepared: dict[tuple[bytes, tuple[int, ...]], bytes]
     named = 0
+    # While it is borrowed: its pool's.
+    turn: object = None
 
     def settle(self) -> None:
         """Begin to remember, once the connection's conversions are set."""

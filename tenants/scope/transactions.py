@@ -9,6 +9,7 @@ import select
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from tenants.scope import jsonb
 from tenants.scope.exchange import PooledConnection
+from tenants.scope.turns import Turns
 
 if TYPE_CHECKING:
     from psycopg_pool._acompat import AQueue
@@ -45,8 +47,34 @@ class TenantScope(NamedTuple):
 class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
     """A pool that hands out the connection that came back last: its backend's memory is still in the caches.
 
-    Those that nobody needs stay unused, and are closed after `max_idle`.
+    Those that nobody needs stay unused, and are closed after `max_idle`. Of those that are handed out, few work at a
+    time (`tenants.scope.turns`).
     """
+
+    def __init__(self, *given: Any, at_once: int, **options: Any):
+        super().__init__(*given, **options)
+        self._turns = Turns(at_once)
+
+    async def getconn(self, timeout: float | None = None) -> PooledConnection:
+        """As psycopg_pool's, once it is the caller's turn."""
+        began = monotonic()
+        turn = await self._turns.take()
+        try:
+            left = (self.timeout if timeout is None else timeout) - (monotonic() - began)
+            connection = await super().getconn(left)
+        except BaseException:
+            self._turns.end(turn)
+            raise
+        connection.turn = turn
+        return connection
+
+    async def putconn(self, conn: PooledConnection) -> None:
+        """As psycopg_pool's; then it is the turn of another."""
+        turn = conn.turn
+        try:
+            await super().putconn(conn)
+        finally:
+            self._turns.end(turn)
 
     async def _get_ready_connection(self, timeout: float | None) -> PooledConnection | None:
         if self._pool:
@@ -99,6 +127,7 @@ async def pool(login: str = "default") -> LastUsedFirst:
             kwargs={"row_factory": dict_row, "application_name": f"toolgate-{settings.TOOLGATE_PROCESS}-async"},
             min_size=0 if login != "default" else 1,
             max_size=settings.DATABASE_POOL_SIZE if login == "default" else 2,
+            at_once=settings.DATABASE_AT_ONCE,
             timeout=settings.DATABASE_POOL_SECONDS,
             max_idle=300,
             configure=_configure,
