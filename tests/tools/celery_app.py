@@ -19,7 +19,7 @@ from tools.worker.broker import Messaging
 app = Celery("tests", amqp=Messaging, broker=os.environ["REDIS_URL"])
 app.conf.update(
     worker_pool="tools.worker.pool:TaskPool",
-    worker_prefetch_multiplier=128,
+    worker_prefetch_multiplier=int(os.environ.get("PREFETCH", "128")),
     broker_transport_options={"global_keyprefix": "toolgate:"},
     task_ignore_result=True,
 )

@@ -28,6 +28,7 @@ class Lane(Enum):
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _under_way: set[Future[Any]] = set()
+_begun: set[asyncio.Task[Any]] = set()
 _draining = False
 
 
@@ -69,12 +70,27 @@ def submit(coroutine: Coroutine[Any, Any, Any], *, forever: bool = False) -> Fut
     return future
 
 
+def begin(coroutine: Coroutine[Any, Any, Any]) -> None:
+    """Start a coroutine from the loop itself, whose thread needs no waking for that; `drain` waits for it, too."""
+    task = asyncio.get_running_loop().create_task(coroutine)
+    _begun.add(task)
+    task.add_done_callback(_begun.discard)
+
+
+async def _all_ended() -> None:
+    if _begun:
+        await asyncio.wait(tuple(_begun))
+
+
 def drain(seconds: float) -> None:
     """Wait for what is under way, up to so long, and start no task any more: a call that ends before its worker does
     needs no sweeper."""
     global _draining
     _draining = True
-    wait(tuple(_under_way), timeout=seconds)
+    under_way = tuple(_under_way)
+    if _loop is not None:
+        under_way += (asyncio.run_coroutine_threadsafe(_all_ended(), _loop),)
+    wait(under_way, timeout=seconds)
 
 
 def is_draining() -> bool:

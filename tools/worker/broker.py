@@ -8,7 +8,7 @@ what nobody took within seconds.
 import logging
 import ssl
 from collections import OrderedDict, defaultdict
-from typing import Any
+from typing import Any, Protocol
 
 from celery.app.amqp import AMQP
 from kombu import Connection
@@ -19,6 +19,19 @@ from tools.worker import background
 
 log = logging.getLogger(__name__)
 
+
+class Takes(Protocol):
+    """Who takes a queue's messages in the place of Celery's consumer, which is left the others (`others_of`)."""
+
+    def consume(self, queue: str) -> None:
+        """Begin, unless it has."""
+
+    def cancel(self, queue: str) -> None:
+        """Take nothing more."""
+
+
+# That of this process, if it is a worker with our pool.
+taker: Takes | None = None
 SCHEMES = ("redis", "rediss")
 # What everybody else who reads REDIS_URL does; kombu verifies nothing unless it is told to.
 _VERIFIED = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
@@ -50,13 +63,43 @@ class _Held(virtual.QoS):
         return []
 
 
+def others_of(queue: str) -> str:
+    """Beside a queue, the list of what was in it and is for Celery's consumer; like one of its other priorities."""
+    return f"{queue}{redis.Channel.sep}others"
+
+
 class _Channel(redis.Channel):
     # Without it kombu takes no QoS of ours, and writes each message down.
     ack_emulation = False
+    _reads = False
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.QoS = _Held  # type: ignore[assignment]
+
+    def basic_consume(self, queue: str, *args: Any, **kwargs: Any) -> Any:
+        """As kombu's."""
+        done = super().basic_consume(queue, *args, **kwargs)
+        if taker is not None and queue in self.active_queues:
+            taker.consume(queue)
+        return done
+
+    def _basic_cancel(self, consumer_tag: str) -> Any:
+        queue = self._tag_to_queue.get(consumer_tag)
+        if taker is not None and queue in self.active_queues:
+            taker.cancel(queue)
+        return super()._basic_cancel(consumer_tag)
+
+    def _brpop_start(self, timeout: Any = None) -> None:
+        self._reads = taker is not None
+        try:
+            super()._brpop_start(timeout)
+        finally:
+            self._reads = False
+
+    def _q_for_pri(self, queue: str, pri: int) -> str:
+        key: str = super()._q_for_pri(queue, pri)
+        return others_of(queue) if self._reads and key == queue else key
 
 
 class Transport(redis.Transport):
