@@ -17,6 +17,7 @@ import psycopg
 from django.conf import settings
 from django.db import connections
 from django.db import transaction as django_transaction
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -47,21 +48,27 @@ class TenantScope(NamedTuple):
 class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
     """A pool that hands out the connection that came back last: its backend's memory is still in the caches.
 
-    Those that nobody needs stay unused, and are closed after `max_idle`. Of those that are handed out, few work at a
-    time (`tenants.scope.turns`).
+    Those that nobody needs stay at the left, where psycopg_pool closes what is unused for `max_idle`. Of those that are
+    handed out, few work at a time (`tenants.scope.turns`).
     """
 
-    def __init__(self, *given: Any, at_once: int, **options: Any):
+    def __init__(self, *given: Any, at_once: int | None = None, **options: Any):
         super().__init__(*given, **options)
-        self._turns = Turns(at_once)
+        self._turns = Turns(at_once or self.max_size)
 
     async def getconn(self, timeout: float | None = None) -> PooledConnection:
         """As psycopg_pool's, once it is the caller's turn."""
         began = monotonic()
         turn = await self._turns.take()
         try:
-            left = (self.timeout if timeout is None else timeout) - (monotonic() - began)
-            connection = await super().getconn(left)
+            if self._pool and not self._closed:
+                # Nothing can come between here: what psycopg_pool does under its lock, it does without waiting.
+                connection = self._pool.pop()
+                self._nconns_min = min(self._nconns_min, len(self._pool))
+                connection._pool = self
+            else:
+                left = (self.timeout if timeout is None else timeout) - (monotonic() - began)
+                connection = await super().getconn(left)
         except BaseException:
             self._turns.end(turn)
             raise
@@ -72,15 +79,18 @@ class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
         """As psycopg_pool's; then it is the turn of another."""
         turn = conn.turn
         try:
-            await super().putconn(conn)
+            if self._closed or self._waiting or not self._is_fresh(conn):
+                await super().putconn(conn)
+            else:
+                conn._pool = None
+                self._pool.append(conn)
         finally:
             self._turns.end(turn)
 
-    async def _get_ready_connection(self, timeout: float | None) -> PooledConnection | None:
-        if self._pool:
-            # psycopg_pool takes from the left, and from there it closes unused ones too.
-            self._pool.rotate(1)
-        return await super()._get_ready_connection(timeout)
+    def _is_fresh(self, connection: PooledConnection) -> bool:
+        """Whether it needs neither to be rolled back nor replaced."""
+        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        return idle and connection._created_at > self._drained_at and connection._expire_at > monotonic()
 
     @classmethod
     async def worker(cls, q: "AQueue[MaintenanceTask]") -> None:

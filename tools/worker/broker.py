@@ -88,17 +88,17 @@ class _Channel(redis.Channel):
         queue = self._tag_to_queue.get(consumer_tag)
         if taker is not None and queue in self.active_queues:
             taker.cancel(queue)
-        return super()._basic_cancel(consumer_tag)
+        return super()._basic_cancel(consumer_tag)  # type: ignore[misc]
 
     def _brpop_start(self, timeout: Any = None) -> None:
         self._reads = taker is not None
         try:
-            super()._brpop_start(timeout)
+            super()._brpop_start(timeout)  # type: ignore[misc]
         finally:
             self._reads = False
 
     def _q_for_pri(self, queue: str, pri: int) -> str:
-        key: str = super()._q_for_pri(queue, pri)
+        key: str = super()._q_for_pri(queue, pri)  # type: ignore[misc]
         return others_of(queue) if self._reads and key == queue else key
 
 
