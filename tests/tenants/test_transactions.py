@@ -4,9 +4,10 @@ import asyncio
 import socket
 
 import pytest
+from psycopg.pq import TransactionStatus
 
 from tenants.scope.exchange import PooledConnection
-from tenants.scope.transactions import LastUsedFirst
+from tenants.scope.transactions import LastUsedFirst, borrowed
 
 
 @pytest.mark.timeout(60)
@@ -21,3 +22,30 @@ def test_an_event_loop_ends_while_its_pool_is_connecting() -> None:
             await asyncio.get_running_loop().sock_accept(silent)
 
         asyncio.run(connect())
+
+
+async def test_the_connection_that_came_back_last_is_handed_out_next() -> None:
+    async with borrowed() as first:
+        async with borrowed() as second:
+            pass
+        async with borrowed() as again:
+            assert again is second
+    async with borrowed() as last:
+        assert last is first
+
+
+async def test_a_connection_that_came_back_in_a_transaction_is_out_of_it_for_the_next() -> None:
+    async with borrowed() as left:
+        await left.execute("BEGIN")
+        assert left.info.transaction_status == TransactionStatus.INTRANS
+    async with borrowed() as found:
+        assert found is left
+        assert found.info.transaction_status == TransactionStatus.IDLE
+
+
+async def test_a_connection_is_replaced_once_its_time_is_over() -> None:
+    async with borrowed() as old:
+        old._expire_at = 0
+    async with borrowed() as new:
+        assert new is not old
+    assert old.closed
