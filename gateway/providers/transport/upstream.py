@@ -9,7 +9,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import aiohttp
 import httpx2
@@ -96,7 +96,7 @@ class Exchange(ABC):
             if response.headers.get("content-type", "").startswith("application/json"):
                 return await self._whole(response)
             events = streams.Events()
-            chunks = limited(response.content.iter_any(), self._idle_seconds)
+            chunks = limited(response.content, self._idle_seconds)
             async for chunk in chunks:
                 if self._over(events.feed(chunk), take):
                     await _drain(chunks)
@@ -153,7 +153,7 @@ class Exchange(ABC):
         return self._parsed(await self._body(response))
 
     async def _body(self, response: aiohttp.ClientResponse) -> bytes:
-        return b"".join([chunk async for chunk in limited(response.content.iter_any(), self._idle_seconds)])
+        return b"".join([chunk async for chunk in limited(response.content, self._idle_seconds)])
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
         answer = streams.parsed(streams.unparsed(data, self._raw_member))
@@ -223,26 +223,47 @@ def _written(value: object) -> orjson.Fragment:
     raise TypeError
 
 
-async def limited(chunks: AsyncIterator[bytes], idle_seconds: float) -> AsyncIterator[bytes]:
+class Body(Protocol):
+    """What of aiohttp's reader of a response is asked."""
+
+    def read_nowait(self) -> bytes:
+        """What has come."""
+        ...
+
+    async def readany(self) -> bytes:
+        """What comes next; nothing at the end."""
+        ...
+
+    def at_eof(self) -> bool:
+        """Whether all has come and been read."""
+        ...
+
+
+async def limited(body: Body, idle_seconds: float) -> AsyncIterator[bytes]:
     """A response's body as it comes.
 
     Raises ProviderGarbled when it is longer than LONGEST_ANSWER, FellSilent when its next byte is late.
     """
     size = 0
-    while True:
-        try:
-            async with asyncio.timeout(idle_seconds if size else None):
-                chunk = await anext(chunks)
-        except StopAsyncIteration:
-            return
-        except aiohttp.ServerTimeoutError:
-            raise
-        except TimeoutError:
-            raise FellSilent from None
+    # What has come is not waited for: a timer for each piece costs more than reading it.
+    while chunk := body.read_nowait() or await _next(body, idle_seconds if size else None):
         size += len(chunk)
         if size > LONGEST_ANSWER:
             raise ProviderGarbled(f"The provider's answer is longer than {LONGEST_ANSWER} bytes.")
         yield chunk
+
+
+async def _next(body: Body, seconds: float | None) -> bytes:
+    """What comes next; nothing at the end. Raises FellSilent."""
+    if seconds is None or body.at_eof():
+        return await body.readany()
+    try:
+        async with asyncio.timeout(seconds):
+            return await body.readany()
+    except aiohttp.ServerTimeoutError:
+        raise
+    except TimeoutError:
+        raise FellSilent from None
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:

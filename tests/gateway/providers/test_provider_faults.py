@@ -265,17 +265,33 @@ async def test_an_answer_that_stalls_after_its_first_byte_is_unavailable_long_be
     await provider.close()
 
 
+class _Arriving:
+    """A response's body of which these pieces have come."""
+
+    def __init__(self, *pieces: bytes):
+        self._pieces = list(pieces)
+
+    def read_nowait(self) -> bytes:
+        return self._pieces.pop(0) if self._pieces else b""
+
+    def at_eof(self) -> bool:
+        return False
+
+    async def readany(self) -> bytes:
+        raise NotImplementedError
+
+
 async def test_the_bound_between_bytes_begins_with_the_first_one() -> None:
     more = asyncio.Event()
 
-    async def slow() -> AsyncIterator[bytes]:
-        for chunk in (b"first", b"second"):
+    class Slow(_Arriving):
+        async def readany(self) -> bytes:
             await more.wait()
             more.clear()
-            yield chunk
+            return b"first"
 
     # With a bound of no time at all, whatever is bounded is late.
-    chunks = limited(slow(), 0)
+    chunks = limited(Slow(), 0)
     first = asyncio.ensure_future(anext(chunks))
     for _ in range(10):
         await asyncio.sleep(0)
@@ -330,3 +346,16 @@ async def test_what_the_listener_raises_is_not_mistaken_for_the_providers_failur
 
     with pytest.raises(ValueError, match="Hel"):
         await provider.ask(question(), burst)
+
+
+async def test_what_has_come_of_an_answer_is_read_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(_Arriving):
+        def at_eof(self) -> bool:
+            return not self._pieces
+
+        async def readany(self) -> bytes:
+            assert self.at_eof()
+            return b""
+
+    monkeypatch.setattr(asyncio, "timeout", None)
+    assert [chunk async for chunk in limited(Ended(b"first", b"second"), 0)] == [b"first", b"second"]

@@ -42,7 +42,7 @@ async def test(wanted: WantedProvider) -> Tested:
             target = Target.of(wanted.address + path, headers.items())
             async with await connections.get(target) as response:
                 status = response.status
-                body = b"".join([chunk async for chunk in limited(response.content.iter_any(), SECONDS)])
+                body = b"".join([chunk async for chunk in limited(response.content, SECONDS)])
             models = _names(body) if status == 200 else ()
             detail = _words(status, len(models))
     except EgressRefused:
