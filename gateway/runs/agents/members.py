@@ -7,7 +7,7 @@ turns, and they write nothing when the tenant has another one. Then it is forgot
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,15 +31,15 @@ _PROFILE = (
 )
 _Key = tuple[TenantScope, str | None]
 _rows: OrderedDict[_Key, dict[str, Any]] = OrderedDict()
-# What was read out of a remembered row, and what the operator allowed then.
-_rights: dict[_Key, tuple[dict[str, Any], Any, Rights]] = {}
+# What was made out of a remembered row, and what the operator allowed then.
+_members: "dict[_Key, tuple[dict[str, Any], Any, AgentMember]]" = {}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMember:
     """A member under an agent: its id, its `profile` for runs, its `model` ("" for the operator's default), and the
     rights that the member has, which are those of the `version`, as is the tenant's `routing`. `remembered`: it was
-    read for an earlier request."""
+    read for an earlier request. Requests share it, and so nobody changes what it holds."""
 
     agent_id: uuid.UUID
     profile: dict[str, Any]
@@ -62,10 +62,12 @@ async def under(scope: TenantScope, agent: str | None, draft: Mapping[str, Any] 
             row = await _read(connection, scope, agent)
         _rows[scope, agent] = row
         if len(_rows) > MOST:
-            _rights.pop(_rows.popitem(last=False)[0], None)
+            _members.pop(_rows.popitem(last=False)[0], None)
     _rows.move_to_end((scope, agent))
-    known = _known((scope, agent), row) if draft is None else None
-    return _member(scope, row, remembered, draft, known)
+    if draft is not None:
+        return _member(scope, row, remembered, draft)
+    known = _known((scope, agent), row)
+    return known if remembered else replace(known, remembered=False)
 
 
 async def now(connection: Connection, scope: TenantScope, agent: str | None) -> AgentMember:
@@ -80,14 +82,14 @@ async def _read(connection: Connection, scope: TenantScope, agent: str | None) -
     return row
 
 
-def _known(key: _Key, row: dict[str, Any]) -> Rights:
-    """The rights in a row, read once for as long as it is remembered."""
+def _known(key: _Key, row: dict[str, Any]) -> AgentMember:
+    """The member in a remembered row, made once for as long as it is remembered."""
     # What the operator says is in no version, and is asked of the settings each time.
     allowed = settings.TOOLGATE_ALLOWED_TOOLS
-    read = _rights.get(key)
-    if read is None or read[0] is not row or read[1] is not allowed:
-        read = _rights[key] = row, allowed, rights.from_row(row, row)
-    return read[2]
+    made = _members.get(key)
+    if made is None or made[0] is not row or made[1] is not allowed:
+        made = _members[key] = row, allowed, _member(key[0], row, True, None)
+    return made[2]
 
 
 def _member(
@@ -95,11 +97,10 @@ def _member(
     row: dict[str, Any],
     remembered: bool,
     draft: Mapping[str, Any] | None,
-    known: Rights | None = None,
 ) -> AgentMember:
     if draft is not None:
         row = row | {name: value for name, value in draft.items() if name in (*_PROFILE, "model")}
-    known = known or rights.from_row(row, row)
+    known = rights.from_row(row, row)
     profile = profile_of(row) | ({} if draft is None else {"draft": True})
     version = row["rights_version"]
     routing = resolution.remembered(scope.tenant_id, version, row["model_routing"])
@@ -125,4 +126,4 @@ def _ended(row: dict[str, Any]) -> bool:
 def forget(scope: TenantScope, agent: str | None) -> None:
     """Read the member again next time."""
     _rows.pop((scope, agent), None)
-    _rights.pop((scope, agent), None)
+    _members.pop((scope, agent), None)

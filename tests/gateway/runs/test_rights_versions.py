@@ -195,9 +195,21 @@ async def test_rights_of_an_unknown_version_hold_for_nothing(tenant: Cast, versi
         assert await asked.fetchone() == {"hold": False}
 
 
+async def test_a_member_is_made_once_for_as_long_as_its_row_is_remembered(tenant: Cast) -> None:
+    read = await members.under(tenant.alice.scope, None)
+    made = await members.under(tenant.alice.scope, None)
+    assert (read.remembered, made.remembered) == (False, True)
+    assert made.rights is read.rights
+    assert await members.under(tenant.alice.scope, None) is made
+    members.forget(tenant.alice.scope, None)
+    again = await members.under(tenant.alice.scope, None)
+    assert again.rights is not read.rights
+
+
 async def test_no_run_begins_by_rights_of_no_version(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     member = await members.under(tenant.alice.scope, None)
     monkeypatch.setitem(members._rows[tenant.alice.scope, None], "rights_version", None)
+    del members._members[tenant.alice.scope, None]
     await preparation.open(tenant.alice.scope, ChatRequest("hello"))
     # What is remembered without a version is read again.
     assert members._rows[tenant.alice.scope, None]["rights_version"] == member.version
