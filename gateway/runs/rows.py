@@ -2,8 +2,10 @@
 
 import re
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -54,6 +56,20 @@ class Run:
     root_run_id: uuid.UUID | None = None
     depth: int = 0
     kind: str = "main"
+
+
+# What a commit under its driver's fence may change of a run's row; nobody changes the other columns.
+CHANGING = (
+    *("status", "incomplete_reason", "error_code", "error_message", "error_status"),
+    *("input_tokens", "output_tokens", "turns", "created_at", "finished_at", "budgeted"),
+)
+_LASTING = tuple(each.name for each in fields(Run) if each.name not in CHANGING)
+_lasting = attrgetter(*_LASTING)
+
+
+def changed(run: Run, columns: Iterable[Any]) -> Run:
+    """The run's new row, of which `columns` are those CHANGING."""
+    return Run(**dict(zip(_LASTING, _lasting(run), strict=True)), **dict(zip(CHANGING, columns, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
