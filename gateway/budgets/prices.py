@@ -85,6 +85,10 @@ def of(kind: str, model: str, own: OwnPrice | None = None, now: datetime | None 
     if kind == "demo":
         return FREE
     dated = _dated(kind, model.lower())
+    if not dated:
+        return None
+    if dated[-1][0] is None:
+        return dated[-1][1]
     today = (now or datetime.now(UTC)).date().isoformat()
     return next((price for since, price in reversed(dated) if since is None or since <= today), None)
 

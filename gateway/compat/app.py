@@ -1,6 +1,6 @@
 """Every address under /v1: the compatible APIs, and the models that they may name."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from gateway.compat import models, serving
@@ -37,6 +37,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         await asgi.serve(VendorForm(of_nobody), scope, receive, send, partial(_refuse, refusal=refusal))
 
 
+@cache
 def _surfaces() -> dict[str, Surface]:
     """The surfaces by address; imported at first use, since few processes serve them."""
     from gateway.compat.chat_completions import api

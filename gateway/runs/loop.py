@@ -170,7 +170,9 @@ async def _turn(execution: RunExecution) -> None:
     view.turns.append(turn)
 
     asked = await asking.ask(execution, turn, prompt)
-    answer = replace(asked.answer, text=storable(asked.answer.text))
+    answer = asked.answer
+    if (text := storable(answer.text)) != answer.text:
+        answer = replace(answer, text=text)
     if len(answer.calls) > MOST_CALLS:
         raise ProviderGarbled(f"The model suggested {len(answer.calls)} calls in one turn; {MOST_CALLS} are the most.")
     if turn.text != answer.text:
@@ -198,7 +200,7 @@ async def _turn(execution: RunExecution) -> None:
     else:
         client = ownership.with_new_ids(owned.client, execution.transcript)
         values = TurnValues.of(
-            replace(answer, calls=()),
+            replace(answer, calls=()) if answer.calls else answer,
             turn.attempt,
             asked.latency_ms,
             used,

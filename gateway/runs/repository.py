@@ -25,13 +25,14 @@ from gateway.budgets import reservations
 from gateway.providers.routing import resolution
 from gateway.runs.errors import NoSuchConversation
 from gateway.runs.publisher import NOTIFIED, NOTIFY
-from gateway.runs.rows import NewRun, PastRun, PastTurn, Run, RunCall, RunEnd, Turn, TurnValues
-from tenants.scope import rows
+from gateway.runs.rows import CHANGING, NewRun, PastRun, PastTurn, Run, RunCall, RunEnd, Turn, TurnValues, changed
+from tenants.scope import jsonb, rows
 from tenants.scope.functions import Function
 from tenants.scope.transactions import Connection, TenantScope
 from tools.gates.interface import Rights, RightsChanged
 
 _OF_RUN = rows.columns(Run)
+_CHANGING = ", ".join(f"(run).{name}" for name in CHANGING)
 
 _CONTEXT = f"""
     SELECT p.*, {resolution.COLUMN}, a.id AS agent_id, a.slug, a.instructions, a.model, a.tools, a.max_turns,
@@ -110,8 +111,8 @@ class Published:
 
 _COMMIT_TURN = Function(
     "commit_turn",
-    lambda holds, *run: (holds, None if run[0] is None else Run(*run)),
-    columns=f"holds, {rows.columns_of(Run, 'run')}",
+    lambda holds, *change: (holds, change),
+    columns=f"holds, {_CHANGING}",
     version="uuid", valid_until="timestamptz", **_TURN, call_rows="jsonb", entries="jsonb", taint="text[]",
 )  # fmt: skip
 _CANCEL_TREE = Function(
@@ -123,8 +124,8 @@ _CANCEL_TREE = Function(
 )
 _COMMIT_LAST_TURN = Function(
     "commit_last_turn",
-    Published.of,
-    columns=f"{rows.columns_of(Run, 'run')}, notified",
+    lambda notified, *change: (notified, change),
+    columns=f"notified, {_CHANGING}",
     **_TURN, status="text", content="text", incomplete_reason="text", error_code="text", error_message="text",
     error_status="int4", digest="bytea",
 )  # fmt: skip
@@ -165,6 +166,7 @@ async def begin(
     values = rows.values(new)
     scope = TenantScope(values.pop("tenant_id"), values.pop("user_id"))
     begun = {"version": version, "new_conversation": new_conversation, "request": request}
+    values["profile"] = jsonb.plain(new.profile)
     [outcome] = await _BEGIN.on(connection, scope, **values, **begun)
     if outcome == "rights_changed":
         raise RightsChanged
@@ -200,10 +202,10 @@ async def commit_turn(
     conversation has read more than `taint`, where that is given."""
     held = {"version": rights.version, "valid_until": rights.valid_until}
     calls = {"call_rows": call_rows, "entries": entries, "taint": None if taint is None else sorted(taint)}
-    [(holds, fresh)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
+    [(holds, change)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
     if not holds:
         raise RightsChanged
-    return fresh
+    return None if change[0] is None else changed(run, change)
 
 
 async def commit_last_turn(
@@ -214,7 +216,7 @@ async def commit_last_turn(
     `digest` is of the transcript by which a stateless client comes back. Within the connection's transaction, or alone.
     """
     ended = await _COMMIT_LAST_TURN.on(connection, _scope(run), **_turn(run, turn), **rows.values(end), digest=digest)
-    return ended[0] if ended else None
+    return Published(changed(run, ended[0][1]), ended[0][0]) if ended else None
 
 
 async def finish(connection: Connection, run: Run, end: RunEnd) -> Published | None:
@@ -268,7 +270,7 @@ def _scope(run: Run) -> TenantScope:
 
 
 def _turn(run: Run, turn: TurnValues) -> dict[str, Any]:
-    return {"run_id": run.id, "fence": run.fence, **rows.values(turn)}
+    return {"run_id": run.id, "fence": run.fence, **rows.values(turn), "usage": jsonb.plain(turn.usage)}
 
 
 def _held_by(run: Run) -> dict[str, Any]:

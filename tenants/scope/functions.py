@@ -50,7 +50,9 @@ class Function(Generic[Made]):
     ):
         self.name, self.writes = name, writes
         self.arguments = {"tenant": "uuid", "member": "uuid"} | arguments
-        self._adapt = [(given, _ADAPTED.get(kind)) for given, kind in arguments.items()]
+        self._names = tuple(arguments)
+        # By their places among the values, tenant and member first.
+        self._adapted = [(at, _ADAPTED[kind]) for at, kind in enumerate(arguments.values(), 2) if kind in _ADAPTED]
         self._row = args_row(make)
         places = ", ".join(f"%s::{kind}" for kind in self.arguments.values())
         self._statement = f"SELECT {columns} FROM {name}({places})".encode()
@@ -90,10 +92,10 @@ class Function(Generic[Made]):
         return Statement(self._text, self._given(scope, values), self._make, prepares())
 
     def _given(self, scope: TenantScope, values: dict[str, Any]) -> list[Any]:
-        if len(values) != len(self._adapt):
+        if len(values) != len(self._names):
             raise TypeError(f"{self.name} takes {', '.join(self.arguments)}")
-        given: list[Any] = [*scope]
-        for name, adapt in self._adapt:
-            value = values[name]
-            given.append(value if adapt is None or value is None else adapt(value))
+        given: list[Any] = [*scope, *map(values.__getitem__, self._names)]
+        for at, adapt in self._adapted:
+            if given[at] is not None:
+                given[at] = adapt(given[at])
         return given

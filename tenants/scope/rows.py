@@ -6,6 +6,7 @@ A column that a later version adds to the table changes nothing for a process of
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from psycopg.rows import args_row
@@ -37,12 +38,15 @@ def placeholders(kind: "type[DataclassInstance]") -> str:
 
 def values(row: "DataclassInstance") -> dict[str, Any]:
     """A row's fields by name, for a statement that writes them; what they hold is not copied."""
-    return {name: getattr(row, name) for name in _names(type(row))}
+    names, read = _fields_of(type(row))
+    return dict(zip(names, read(row), strict=True))
 
 
 @cache
-def _names(kind: "type[DataclassInstance]") -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind))
+def _fields_of(kind: "type[DataclassInstance]") -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+    """The names of a kind's fields, and what reads all of them at once; it has at least two."""
+    names = tuple(each.name for each in fields(kind))
+    return names, attrgetter(*names)
 
 
 async def one(connection: Connection, make: Callable[..., Made], query: str, values: Values) -> Made | None:

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import pytest
+from psycopg.types.json import Jsonb
 
 from tenants.scope import jsonb
 from tests.database import rows
@@ -47,3 +48,10 @@ def test_a_number_that_no_double_holds_is_its_digits() -> None:
 def test_what_is_no_json_is_an_error(text: str | bytes) -> None:
     with pytest.raises(ValueError):
         jsonb.loads(text)
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_plain_value_is_stored_as_any_other_would_be(value: Any) -> None:
+    given = {"plain": jsonb.plain(value), "other": Jsonb(value)}
+    [row] = rows("SELECT %(plain)s::text AS plain, %(other)s::text AS other", **given)
+    assert row["plain"] == row["other"]

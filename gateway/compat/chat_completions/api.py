@@ -28,6 +28,7 @@ _TEXTS = ("user", "service_tier", "reasoning_effort", "verbosity", "safety_ident
 _OBJECTS = ("metadata", "logit_bias", "audio", "prediction", "web_search_options")
 _BOOLEANS = ("logprobs", "store")
 _NUMBERS = ("frequency_penalty", "presence_penalty", "top_logprobs", "seed")
+_PASSED_ON = frozenset({*_TEXTS, *_OBJECTS, *_BOOLEANS, *_NUMBERS})
 
 
 class ChatCompletions:
@@ -84,14 +85,16 @@ class ChatCompletions:
 
 def _extra(asked: Fields, stream: bool) -> tuple[bool, dict[str, Any]]:
     """Whether usage is to be streamed, and the fields that are none of ours."""
-    for name in _TEXTS:
-        asked.text(name)
-    for name in _OBJECTS:
-        asked.object(name)
-    for name in _BOOLEANS:
-        asked.boolean(name)
-    for name in _NUMBERS:
-        asked.number(name, float("-inf"), float("inf"))
+    # Most requests name none of them.
+    if not _PASSED_ON.isdisjoint(asked.values):
+        for name in _TEXTS:
+            asked.text(name)
+        for name in _OBJECTS:
+            asked.object(name)
+        for name in _BOOLEANS:
+            asked.boolean(name)
+        for name in _NUMBERS:
+            asked.number(name, float("-inf"), float("inf"))
     extra = asked.rest(*_OURS)
     options = asked.object("stream_options")
     if options is None:

@@ -1,6 +1,8 @@
 """A client's request as JSON text and back, as `run_requests` keeps it: what is decoded equals what was encoded."""
 
+from collections.abc import Callable
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -15,6 +17,9 @@ _KINDS = (
 )
 _BY_NAME: dict[str, type] = {kind.__name__: kind for kind in _KINDS}
 _FIELDS: dict[type, tuple[str, ...]] = {kind: tuple(each.name for each in fields(kind)) for kind in _KINDS}
+_READ: dict[type, Callable[[Any], tuple[Any, ...]]] = {kind: attrgetter(*names) for kind, names in _FIELDS.items()}
+# What is written as it is.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 # What marks an object as one of ours; JSON of the client's own is wrapped, and so never taken for one.
 _KIND = "$"
 _JSON = "json"
@@ -35,8 +40,10 @@ def loads(text: str) -> ClientRequest:
 def _encoded(value: Any) -> Any:
     kind = type(value)
     if kind in _FIELDS:
-        named = {name: _encoded(getattr(value, name)) for name in _FIELDS[kind]}
-        return {_KIND: kind.__name__, **named}
+        written: dict[str, Any] = {_KIND: kind.__name__}
+        for name, each in zip(_FIELDS[kind], _READ[kind](value), strict=True):
+            written[name] = each if type(each) in _PLAIN else _encoded(each)
+        return written
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
     if isinstance(value, dict):

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from gateway.budgets import prices
@@ -116,8 +117,11 @@ async def _ask_one(
     fitting = media.fitted(replace(prompt, model=candidate.model), candidate.name, candidate.kind)
     provider = execution.ports.within_budgets(execution, candidate.adapter, turn.number, candidate.name, price)
 
+    # The last one has all of the run's time.
+    patience = None if last else asyncio.timeout(execution.seconds_left / 2)
+
     def begun() -> None:
-        if not patience.expired():
+        if patience is not None and not patience.expired():
             patience.reschedule(None)
 
     def hear(text: str) -> None:
@@ -135,7 +139,7 @@ async def _ask_one(
         view.changed()
 
     try:
-        async with asyncio.timeout(None if last else execution.seconds_left / 2) as patience:
+        async with patience or nullcontext():
             answer = await retry.ask(
                 provider,
                 fitting,
@@ -146,7 +150,7 @@ async def _ask_one(
                 on_restart=None if view.run.surface else restart,
             )
     except TimeoutError:
-        if not patience.expired():
+        if patience is None or not patience.expired():
             raise
         raise ProviderUnavailable(f"{candidate.slug} did not begin to answer in time.") from None
     return answer, provider.family
