@@ -9,17 +9,18 @@ NOWHERE := postgresql://nobody@127.0.0.1:1/none
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench faults lock prices clean venv venv-dev conformance
+.PHONY: help up test test-changed check bench faults lock prices clean venv venv-dev conformance
 
 help:
-	@echo "make up      run Toolgate with everything it needs"
-	@echo "make test    the whole suite; ARGS are pytest's"
-	@echo "make check   lint, types, layers, migrations, templates"
-	@echo "make bench   the benchmarks"
-	@echo "make faults  the long fault suite"
-	@echo "make lock    resolve the dependencies anew"
-	@echo "make prices  list the prices of models anew, out of genai-prices"
-	@echo "make clean   remove .venv and caches; var/ stays"
+	@echo "make up            run Toolgate with everything it needs"
+	@echo "make test          the whole suite; ARGS are pytest's"
+	@echo "make test-changed  the tests nearest to a change, for 90 seconds; SINCE=main, MINUTES=5"
+	@echo "make check         lint, types, layers, migrations, templates"
+	@echo "make bench         the benchmarks"
+	@echo "make faults        the long fault suite"
+	@echo "make lock          resolve the dependencies anew"
+	@echo "make prices        list the prices of models anew, out of genai-prices"
+	@echo "make clean         remove .venv and caches; var/ stays"
 
 # make passes SIGTERM on to its child, which `exec` makes the supervisor itself; --parent: it also stops when make is killed.
 up: venv
@@ -29,6 +30,14 @@ up: venv
 test: export PYTHONDONTWRITEBYTECODE =
 test: venv-dev
 	@exec $(PY) -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+
+# What is not committed yet, or is new since SINCE; as many of its tests as take so long, or with 0 all of them.
+SINCE ?= HEAD
+MINUTES ?= 1.5
+test-changed: export PYTHONDONTWRITEBYTECODE =
+test-changed: venv-dev
+	@tests=$$($(PY) -m tests.changed --since $(SINCE) --minutes $(MINUTES)) || exit; [ -z "$$tests" ] || \
+	  exec $(PY) -m pytest -n $(WORKERS) --dist loadgroup $$tests $(ARGS)
 
 check: export DATABASE_URL = $(NOWHERE)
 check: export DATABASE_OWNER_URL = $(NOWHERE)

@@ -26,6 +26,8 @@ from gateway.embedded.services import postgres, valkey
 from gateway.embedded.services.together import EmbeddedServices
 from tests import migrated
 from tests.brokers import BROKERS
+from tests.durations import pytest_runtest_logreport as pytest_runtest_logreport
+from tests.durations import pytest_sessionfinish as pytest_sessionfinish
 from tests.hanging import pytest_runtest_teardown as pytest_runtest_teardown
 from tests.waiting import PATIENCE_SECONDS
 
