@@ -1,5 +1,6 @@
 """The cast of the tests."""
 
+import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from django_ratelimit.core import get_usage
 
 from audit.identifiers import uuid7
 from gateway.runs.agents.queries import create_tenant
-from tenants.models import Membership, User
+from tenants.models import ApiKey, Membership, User
 from tenants.people import changes, keys
 from tenants.people.principal import Principal, scopes_of
 from tenants.scope.routing import on_login
@@ -76,8 +77,13 @@ def make_tenant(password: str | None = None, *, unhurried: bool = False) -> Cast
         joined = zip(users, CAST.values(), strict=True)
         members = [Membership(tenant=tenant, user=user, role=role) for user, role in joined]
         Membership.objects.bulk_create(members)
-        for name, member in zip(CAST, members, strict=True):
-            _, key = keys.create(membership=member)
+        made = [f"{keys.PREFIX}{secrets.token_urlsafe(32)}" for _ in members]
+        # All at once: what makes them one by one takes half of this function's time, and nearly every test calls it.
+        ApiKey.objects.bulk_create(
+            ApiKey(tenant=tenant, user=user, prefix=key[:10], key_hash=keys.digest(key))
+            for user, key in zip(users, made, strict=True)
+        )
+        for name, member, key in zip(CAST, members, made, strict=True):
             scopes = scopes_of(member.role)
             principal = Principal(tenant.id, slug, member.user_id, f"{name}-{slug}", member.role, scopes)
             people[name] = Person(principal.username, key, principal)
