@@ -69,16 +69,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # What takes seconds to start and serves more than one test, by the folder or file whose tests share it.
-DEAR = ("deployment", "mocked", "allowing", "services", "log")
+DEAR = {
+    *("deployment", "mocked", "allowing", "services", "log", "served", "cluster", "pooled", "document", "installation"),
+    *("python_client", "typescript_client", "hasty", "small", "patient", "three", "wired", "sides", "everything"),
+}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave tests that share something dear to one pytest worker, which then starts it once."""
     for item in items:
-        shared = [name for name in DEAR if name in getattr(item, "fixturenames", ())]
-        if shared or item.path.name == "test_history_live.py":
-            where = item.path.parent if item.path.parent.name in ("faults", "compat") else item.path
+        if DEAR & set(getattr(item, "fixturenames", ())) or item.path.name == "test_history_live.py":
+            where = item.path.parent if item.path.parent.name in ("faults", "compat", "mcp") else item.path
             item.add_marker(pytest.mark.xdist_group(where.relative_to(ROOT).as_posix()))
 
 
