@@ -140,7 +140,8 @@ class Sources:
 
     @cached_property
     def _graph(self) -> grimp.ImportGraph:
-        return grimp.build_graph(*PACKAGES, cache_dir=str(self.root / ".import_linter_cache"))
+        # Not in import-linter's cache: that notes what has changed once for all graphs, and its own would go stale.
+        return grimp.build_graph(*PACKAGES, cache_dir=None)
 
     @cached_property
     def _strings(self) -> dict[str, set[str]]:
