@@ -184,6 +184,9 @@ async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pyt
     assert [run["open_calls"] for run in before] == [1, None]
 
 
+_AS_IT_IS = "SELECT * FROM tool_calls WHERE id = %(id)s"
+
+
 async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,12 +201,12 @@ async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
     # A round of renewals that had begun before the call waited for the child.
     renewed = "SELECT renew_call_leases(ARRAY[%(id)s], ARRAY[%(fence)s], 3)"
     rows(renewed, id=call["id"], fence=call["fence"])
-    assert _calls(tenant) == [call]
+    assert rows(_AS_IT_IS, id=call["id"]) == [call]
 
     lapsed = "UPDATE tool_calls SET lease_until = now() - interval '1 minute' WHERE id = %(id)s RETURNING *"
     [call] = rows(lapsed, id=call["id"])
     await sweeper.sweep()
-    assert _calls(tenant) == [call]
+    assert rows(_AS_IT_IS, id=call["id"]) == [call]
     # A sweep that had found it before it waited.
     async with transaction(tenant.alice.scope) as connection:
         assert await reading.lock_lost(connection, call) is None
