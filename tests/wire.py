@@ -1,6 +1,7 @@
 """What really goes over the wire to PostgreSQL: a relay in front of it that counts round trips and reads statements.
 
-Each application has a count of its own: connections say in their first message whose they are.
+Each application has a count of its own: connections say in their first message whose they are. What it does on another
+login than the URL's, such as sealing beside the calls of a worker, is counted apart.
 """
 
 import asyncio
@@ -47,8 +48,8 @@ class Traffic:
 class _Front:
     """The client's side of one connection: its messages, cut out of the stream."""
 
-    def __init__(self, applications: dict[str, Traffic], ignored: tuple[str, ...]):
-        self._applications, self._ignored = applications, ignored
+    def __init__(self, applications: dict[str, Traffic], ignored: tuple[str, ...], login: str):
+        self._applications, self._ignored, self._login = applications, ignored, login
         self._name, self._buffer, self._started = "", b"", False
         self._prepared: dict[bytes, str] = {}
         self._counted = False
@@ -86,7 +87,9 @@ class _Front:
         if not self._started:
             self._started = struct.unpack_from("!I", body)[0] not in (_SSL, _GSS, _CANCEL)
             words = body[4:].split(b"\0")
-            self._name = dict(zip(words[::2], words[1::2], strict=False)).get(b"application_name", b"").decode()
+            given = dict(zip(words[::2], words[1::2], strict=False))
+            name, user = given.get(b"application_name", b"").decode(), given.get(b"user", b"").decode()
+            self._name = name if user == self._login else f"{name} as {user}"
             return b"", body
         return kind, body
 
@@ -114,7 +117,7 @@ def relay(url: str, *ignored: str) -> Iterator[tuple[str, dict[str, Traffic]]]:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection(parts.hostname, parts.port)
-        front = _Front(applications, ignored)
+        front = _Front(applications, ignored, parts.username or "")
 
         async def forth() -> None:
             while data := await reader.read(65536):
