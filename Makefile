@@ -6,7 +6,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 NOWHERE := postgresql://nobody@127.0.0.1:1/none
 
 # More than there are cores: a test waits for its web process and worker about as long as it computes.
-WORKERS ?= 3
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help up test test-changed check bench faults lock prices clean venv venv-dev conformance
