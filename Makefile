@@ -5,7 +5,7 @@ COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-h
 # Nothing that `make check` runs connects to a database, but the settings want to know one.
 NOWHERE := postgresql://nobody@127.0.0.1:1/none
 
-# More than there are cores: a test waits for its web process and worker about as long as it computes.
+# As many as CI has cores: with three the suite took no less time there.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
