@@ -111,7 +111,9 @@ def test_a_forked_process_fails_as_a_started_one(what: list[str]) -> None:
 
 
 def test_a_forked_process_is_a_child_that_signals_end() -> None:
-    command = [sys.executable, "-c", "import signal; print('ready', flush=True); signal.pause()"]
+    # A signal between `ready` and one long wait would be heeded after that: Python looks when it is back.
+    waits = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.05)"
+    command = [sys.executable, "-c", waits]
     for how in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
         with processes.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as one:
             assert one.stdout is not None
