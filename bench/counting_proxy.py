@@ -8,11 +8,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 import uvloop
 
+_FLUSH = b"H\x00\x00\x00\x04"
+
 
 class CountingProxy:
     """`with CountingProxy(port) as proxy`: forwards what comes to `proxy.port`; `trips` are those of all connections.
 
-    Whatever a client sends until PostgreSQL answers is one trip, however many statements or segments it is.
+    Whatever a client sends until PostgreSQL answers is one trip, however many statements or segments it is. A lone
+    Flush is none: libpq sends it while it collects what it has asked for already, before or after the answer came.
     """
 
     def __init__(self, upstream: int) -> None:
@@ -67,7 +70,7 @@ class _Client(asyncio.Protocol):
         self._proxy.connect(self)
 
     def data_received(self, data: bytes) -> None:
-        if self.answered:
+        if self.answered and data != _FLUSH:
             self.answered = False
             self._proxy.trips += 1
         if self.server is None:

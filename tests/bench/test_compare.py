@@ -1,6 +1,7 @@
 """The benchmark's figures beside its baseline, and what it counts at the database."""
 
 import os
+import socket
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -78,3 +79,19 @@ def test_statements_that_are_sent_together_are_one_round_trip() -> None:
             cursors = [connection.execute("SELECT %s::int", [number]) for number in range(3)]
         assert [cursor.fetchone() for cursor in cursors] == [(0,), (1,), (2,)]
         assert proxy.trips - before == 1
+
+
+def test_a_lone_flush_after_the_answer_is_no_round_trip() -> None:
+    sync, flush = b"S\x00\x00\x00\x04", b"H\x00\x00\x00\x04"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        CountingProxy(listening.getsockname()[1]) as proxy,
+        socket.create_connection(("127.0.0.1", proxy.port), 10) as client,
+        listening.accept()[0] as server,
+    ):
+        for sent, trips in ((sync, 1), (flush, 1), (sync, 2), (flush, 2)):
+            client.sendall(sent)
+            assert server.recv(64) == sent
+            assert proxy.trips == trips
+            server.sendall(b"Z")
+            assert client.recv(64) == b"Z"
