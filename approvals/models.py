@@ -1,7 +1,6 @@
 """What waits for a human, what humans decided and answered, and the rules that decide in their stead."""
 
 import uuid
-from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -9,11 +8,9 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from audit.identifiers import uuid7
-from tenants.models import Role, Tenant, User
+from tenants.models import TIED, Role, Tenant, User
 from tenants.scope.jsonb import JSONField
 
-# The migration ties these with (tenant_id, x_id) keys, which Django has no word for, and indexes them by tenant.
-TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
 PENDING = Q(status="pending")
 
 

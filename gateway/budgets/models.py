@@ -7,11 +7,9 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
-from tenants.models import ApiKey, Tenant, User
+from tenants.models import TIED, ApiKey, Tenant, User
 from tenants.scope.jsonb import JSONField
 
-# The migration ties what belongs to a tenant with (tenant_id, x_id) keys, which Django has no word for.
-_TIED: dict[str, Any] = {"db_constraint": False, "db_index": False}
 _TENANT: dict[str, Any] = {"on_delete": models.CASCADE, "related_name": "+", "db_index": False}
 
 
@@ -38,8 +36,8 @@ class Budget(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, **_TENANT)
     user = models.ForeignKey(User, null=True, blank=True, **_TENANT)
-    agent = models.ForeignKey("gateway.Agent", models.CASCADE, null=True, blank=True, related_name="+", **_TIED)
-    key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+", **_TIED)
+    agent = models.ForeignKey("gateway.Agent", models.CASCADE, null=True, blank=True, related_name="+", **TIED)
+    key = models.ForeignKey(ApiKey, models.CASCADE, null=True, blank=True, related_name="+", **TIED)
     unit = models.TextField(choices=Unit.choices)
     window = models.TextField(choices=Window.choices, db_column="period")
     limit = models.DecimalField(max_digits=21, decimal_places=6, db_column="amount")
@@ -73,7 +71,7 @@ class BudgetWindow(models.Model):
     """What of a budget is spent and reserved in one window of time, which begins at `starts_at`."""
 
     pk = models.CompositePrimaryKey("budget_id", "starts_at")
-    budget = models.ForeignKey(Budget, models.CASCADE, related_name="windows", **_TIED)
+    budget = models.ForeignKey(Budget, models.CASCADE, related_name="windows", **TIED)
     tenant = models.ForeignKey(Tenant, **_TENANT)
     starts_at = models.DateTimeField(help_text="1970-01-01 of a budget for ever.")
     spent = models.DecimalField(max_digits=40, decimal_places=18, db_default=0)
@@ -92,7 +90,7 @@ class BudgetWindow(models.Model):
 class TurnReservation(models.Model):
     """What the turn under way of a run has reserved; it ends with the turn's commit, or with its driver's lease."""
 
-    run = models.OneToOneField("gateway.Run", models.CASCADE, primary_key=True, related_name="+", **_TIED)
+    run = models.OneToOneField("gateway.Run", models.CASCADE, primary_key=True, related_name="+", **TIED)
     tenant = models.ForeignKey(Tenant, **_TENANT)
     turn = models.IntegerField()
     fence = models.IntegerField()
