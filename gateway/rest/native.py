@@ -93,10 +93,10 @@ class NativeView(RightsView):
             raise InvalidRequest(f"client must be one of {', '.join(CLIENTS)}.", "client")
         known, agent = await self.rights_under(slug)
         specs = [tool.spec for tool in evaluation.offered(known.policy, agent, "native")]
-        of_tools, told = arguments.told(specs)
+        of_tools, sent = arguments.for_providers(specs)
         names = Names((spec.name for spec in specs), of_tools)
         body = {"client": client, "agent": agent, "tools": [_named(spec.name, names) for spec in specs]}
-        return Response(body | _for(client, told, names, settings.OAUTH_RESOURCE))
+        return Response(body | _for(client, sent, names, settings.OAUTH_RESOURCE))
 
 
 def _named(name: str, names: Names) -> dict[str, Any]:

@@ -19,7 +19,7 @@ _OWN_FIELDS = ("container", "context_management", "stop_details")
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
-def whole(answer: dict[str, Any], names: Names) -> Answer:
+def read(answer: dict[str, Any], names: Names) -> Answer:
     """The Answer in a message object. Raises ProviderGarbled."""
     content = answer.get("content")
     if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
@@ -91,7 +91,9 @@ class _Block:
         extra = {name: value for name, value in self._raw.items() if name not in _CALL_FIELDS and value is not None}
         name = names.real(streams.text(self._raw.get("name")))
         given = "".join(self._pieces["partial_json"]) or _raw_input(self._raw.get("input"))
-        return SuggestedCall(call_id, name, names.meant(name, given), FAMILY if extra else None, extra)
+        return SuggestedCall(
+            call_id, name, names.arguments_from_provider(name, given), FAMILY if extra else None, extra
+        )
 
     def opaque(self) -> Opaque | None:
         """The block as it is, if there is more to it than a call, or text without citations."""

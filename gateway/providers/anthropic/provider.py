@@ -55,13 +55,13 @@ class AnthropicProvider:
         body = requests.body(prompt, names)
         headers = _headers(prompt)
         if on_text is None:
-            return answers.whole(await self._upstream.ask(_PATH, body, headers), names)
+            return answers.read(await self._upstream.ask(_PATH, body, headers), names)
         body["stream"] = True
         pieces = answers.Pieces(on_text, on_opaque)
         whole = await self._upstream.stream(_PATH, body, pieces.take, headers)
         if whole is None:
             return pieces.answer(names)
-        answer = answers.whole(whole, names)
+        answer = answers.read(whole, names)
         if on_opaque is not None:
             for part in answer.opaque:
                 on_opaque(part)

@@ -198,7 +198,7 @@ def _source(image: Image) -> Block:
 
 
 def _use(call: SuggestedCall, names: Names) -> Block:
-    given = _object(names.told(call.name, call.arguments))
+    given = _object(names.arguments_to_provider(call.name, call.arguments))
     use = {"type": "tool_use", "id": call.id, "name": names.alias(call.name), "input": given}
     return use | compatibility.extra(call.family, call.extra, FAMILY)
 

@@ -117,7 +117,7 @@ def _call(call: dict[str, Any], names: Names) -> SuggestedCall:
     arguments = given if isinstance(given, str) else "{}" if given is None else orjson.dumps(given).decode()
     call_id = streams.text(call.get("id")) or f"call_{uuid.uuid4().hex[:24]}"
     name = names.real(streams.text(call.get("name")))
-    return SuggestedCall(call_id, name, names.meant(name, arguments))
+    return SuggestedCall(call_id, name, names.arguments_from_provider(name, arguments))
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

@@ -192,7 +192,7 @@ def _calls(message: AssistantMessage, names: Names) -> list[Wire]:
     signatures = {raw[CALL]: raw[SIGNATURE] for raw in own}
     parts: list[Wire] = []
     for at, call in enumerate(message.calls):
-        given = _object(names.told(call.name, call.arguments))
+        given = _object(names.arguments_to_provider(call.name, call.arguments))
         part: Wire = {"functionCall": {"id": call.id, "name": names.alias(call.name), "args": given}}
         if at in signatures or at == 0:
             part[SIGNATURE] = signatures.get(at, _NO_SIGNATURE)

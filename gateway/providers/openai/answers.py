@@ -29,7 +29,7 @@ _OF_CALL = frozenset({"index", "id", "type", "function", "custom"})
 _FINISH_REASONS = {"length": "length", "max_tokens": "length", "content_filter": "content_filter"}
 
 
-def whole(answer: dict[str, Any], names: Names) -> Answer:
+def read(answer: dict[str, Any], names: Names) -> Answer:
     """The answer out of one body. Raises ProviderGarbled."""
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -149,7 +149,9 @@ class _Slot:
         arguments = "".join(self.arguments) if self.arguments else "{}"
         call_id = self.id or f"call_{uuid.uuid4().hex[:24]}"
         name = names.real(self.name)
-        return SuggestedCall(call_id, name, names.meant(name, arguments), FAMILY if self.extra else None, self.extra)
+        return SuggestedCall(
+            call_id, name, names.arguments_from_provider(name, arguments), FAMILY if self.extra else None, self.extra
+        )
 
 
 class Pieces:

@@ -59,12 +59,12 @@ class OpenAIProvider:
         names = managed.names(prompt)
         body = requests.body(prompt, names, limit=self._limit, streaming=on_text is not None)
         if on_text is None:
-            return answers.whole(await self._upstream.ask(_PATH, body), names)
+            return answers.read(await self._upstream.ask(_PATH, body), names)
         pieces = answers.Pieces(on_text, on_opaque)
         whole = await self._upstream.stream(_PATH, body, pieces.take)
         if whole is None:
             return pieces.answer(names)
-        answer = answers.whole(whole, names)
+        answer = answers.read(whole, names)
         if on_opaque is not None:
             for part in answer.opaque:
                 on_opaque(part)

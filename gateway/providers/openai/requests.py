@@ -156,7 +156,11 @@ def _call(call: SuggestedCall, custom: frozenset[str], names: Names) -> Wire:
     name = names.alias(call.name)
     if call.name in custom:
         return {**given, "type": "custom", "custom": {"name": name, "input": call.arguments}}
-    return {**given, "type": "function", "function": {"name": name, "arguments": names.told(call.name, call.arguments)}}
+    return {
+        **given,
+        "type": "function",
+        "function": {"name": name, "arguments": names.arguments_to_provider(call.name, call.arguments)},
+    }
 
 
 def _content(text: str, parts: tuple[Part, ...]) -> str | list[Wire]:

@@ -4,15 +4,14 @@ Providers look at the schema itself, and not within its properties. One name tha
 a.b, more than 64 characters), or alternatives beside the properties (anyOf and its kin), end the whole request.
 """
 
-import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from gateway.providers.translation.aliases import cut_and_marked, distinct
 from tools.errors import ToolValidationError
 from tools.interface import ToolSpec
 from tools.schemas import arguments
@@ -32,19 +31,19 @@ _REFUSED, _MOST_SAID = (*_LIST, "not", "enum"), 4000
 Schema = dict[str, Any]
 
 
-class Arguments:
+class ArgumentAliases:
     """The aliases of the arguments of one tool: no two share one, and none is the name of another argument.
 
-    `schema` is the tool's own with the aliases in it, which is what a model is told.
+    `schema` is the tool's own with the aliases in it, which is what a model is shown.
     """
 
     def __init__(self, schema: Schema, refused: list[str]):
-        self._aliases = _aliases(refused, set(schema["properties"]))
+        self._aliases = distinct(refused, set(schema["properties"]), _readable, _marked)
         self._names = {alias: name for name, alias in self._aliases.items()}
         self.schema = _renamed(schema, self._aliases)
 
     @classmethod
-    def of(cls, schema: Schema) -> "Arguments | None":
+    def of(cls, schema: Schema) -> "ArgumentAliases | None":
         """Those of a tool's schema; None where every name is accepted as it is."""
         properties = schema.get("properties")
         refused = [name for name in properties if not _ACCEPTED.fullmatch(name)] if isinstance(properties, dict) else []
@@ -55,21 +54,21 @@ class Arguments:
         """The arguments by their aliases, where these differ."""
         return dict(self._names)
 
-    def told(self, text: str) -> str:
-        """Arguments of a call, as JSON, by the names that a model is told."""
+    def to_provider(self, text: str) -> str:
+        """Arguments of a call, as JSON, by the aliases that a model knows."""
         return _with(text, self._aliases)
 
-    def meant(self, text: str) -> str:
-        """Arguments of a call, as JSON, by the names of the tool's schema, from those that a model was told."""
+    def from_provider(self, text: str) -> str:
+        """Arguments of a call, as JSON, by the names of the tool's schema, from the aliases that a model knows."""
         return _with(text, self._names)
 
 
-def told(specs: Iterable[ToolSpec]) -> tuple[dict[str, Arguments], tuple[ToolSpec, ...]]:
-    """The arguments of each tool that has aliases, by the tool's name, and all tools as models are told of them."""
-    found: dict[str, Arguments] = {}
+def for_providers(specs: Iterable[ToolSpec]) -> tuple[dict[str, ArgumentAliases], tuple[ToolSpec, ...]]:
+    """The aliases of each tool's arguments that need them, by the tool's name, and all tools as providers take them."""
+    found: dict[str, ArgumentAliases] = {}
     shown = []
     for spec in specs:
-        renamed = Arguments.of(spec.parameters)
+        renamed = ArgumentAliases.of(spec.parameters)
         if renamed is not None:
             found[spec.name] = renamed
         shown.append(_without_alternatives(spec if renamed is None else replace(spec, parameters=renamed.schema)))
@@ -88,30 +87,14 @@ def _without_alternatives(spec: ToolSpec) -> ToolSpec:
     return replace(spec, description=words, parameters=kept)
 
 
-def _aliases(refused: list[str], names: set[str]) -> dict[str, str]:
-    wanted = Counter(_readable(name) for name in refused)
-    taken = names | set(wanted)
-    aliases = {}
-    for name in refused:
-        alias = _readable(name)
-        # Names that need the same alias all get another, so that none depends on their order.
-        if not alias or wanted[alias] > 1 or alias in names:
-            alias = next(each for each in _marked(name, alias) if each not in taken)
-        taken.add(alias)
-        aliases[name] = alias
-    return aliases
-
-
 def _readable(name: str) -> str:
     """What is left of a name without what is refused; one that is cut is marked, since others begin alike."""
     left = _OTHER.sub("_", name).strip("_")
-    return left if len(left) <= _LONGEST else next(_marked(name, left))
+    return left if len(left) <= _LONGEST else cut_and_marked(name, left, 8, _LONGEST)
 
 
-def _marked(name: str, readable: str) -> Iterator[str]:
-    mark = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-    for digits in (8, 16, 32, 48):
-        yield f"{readable[: _LONGEST - 1 - digits]}_{mark[:digits]}"
+def _marked(name: str, digits: int) -> str:
+    return cut_and_marked(name, _OTHER.sub("_", name).strip("_"), digits, _LONGEST)
 
 
 def _with(text: str, names: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What providers are told of managed tools, made once for the specs of an offer: later chats have the same.
+"""What providers are sent of managed tools, made once for the specs of an offer: later chats have the same.
 
 An offer's tuple of specs is another one as soon as rights, tools or the agent are others (`tools.offering.offer`).
 """
@@ -32,10 +32,10 @@ class Definitions(list[Definition]):
 
 @dataclass(frozen=True, slots=True)
 class _Offered:
-    """Of one tuple of specs, which is held here: no other has its id meanwhile. `told` are they as models know them."""
+    """Of one tuple of specs, which is held here: no other has its id meanwhile. `sent`: as providers take them."""
 
     specs: Specs
-    told: Specs
+    sent: Specs
     names: Names
     definitions: dict[Style, Definitions] = field(default_factory=dict)
     made: dict[Callable[[Specs], Any], Any] = field(default_factory=dict)
@@ -59,8 +59,8 @@ def _known(specs: Specs) -> _Offered:
     if known is None:
         if len(_offered) >= MOST:
             del _offered[next(iter(_offered))]
-        of_tools, told = arguments.told(specs)
-        known = _offered[id(specs)] = _Offered(specs, told, Names((spec.name for spec in specs), of_tools))
+        of_tools, sent = arguments.for_providers(specs)
+        known = _offered[id(specs)] = _Offered(specs, sent, Names((spec.name for spec in specs), of_tools))
     return known
 
 
@@ -68,17 +68,17 @@ def definitions(prompt: Prompt, names: Names, style: Style) -> list[Definition]:
     """The managed tools as a function of `tools.definitions` has them, by these aliases; not to be changed."""
     known = _known(prompt.tools)
     if known.names is not names:
-        return style(known.told, names.alias)
+        return style(known.sent, names.alias)
     if style not in known.definitions:
-        known.definitions[style] = Definitions(style(known.told, names.alias))
+        known.definitions[style] = Definitions(style(known.sent, names.alias))
     return known.definitions[style]
 
 
 def once(specs: Specs, make: Callable[[Specs], T]) -> T:
-    """What `make` makes of the specs of an offer as models are told them, and of nothing else."""
+    """What `make` makes of the specs of an offer as providers take them, and of nothing else."""
     known = _known(specs)
     made = known.made
     if make not in made:
-        made[make] = make(known.told)
+        made[make] = make(known.sent)
     found: T = made[make]
     return found

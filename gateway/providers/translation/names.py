@@ -1,11 +1,10 @@
 """Tool names that every provider accepts, and the way back to the real ones."""
 
-import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gateway.providers.translation.arguments import Arguments
+from gateway.providers.translation.aliases import cut_and_marked, distinct
+from gateway.providers.translation.arguments import ArgumentAliases
 
 _ACCEPTED = re.compile(r"[a-zA-Z0-9_-]+")
 # With what the name of a tool must not begin, says Gemini.
@@ -32,11 +31,10 @@ def safe_name(name: str) -> str:
 
 
 def _marked(text: str, digits: int, longest: int = _LONGEST) -> str:
-    mark = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
     readable = _OTHER.sub("_", text.replace(".", "__"))
     if _NO_BEGINNING.match(readable):
         readable = f"_{readable}"
-    return f"{readable[: longest - digits - 1]}_{mark}"
+    return cut_and_marked(text, readable, digits, longest)
 
 
 class Names:
@@ -45,7 +43,7 @@ class Names:
     `arguments` are those of the tools whose arguments have aliases, by the tool's name.
     """
 
-    def __init__(self, names: Iterable[str], arguments: Mapping[str, Arguments] | None = None):
+    def __init__(self, names: Iterable[str], arguments: Mapping[str, ArgumentAliases] | None = None):
         names = tuple(dict.fromkeys(names))
         self.arguments = arguments or {}
         self._aliases: dict[str, str] = {}
@@ -53,17 +51,8 @@ class Names:
         unsafe = [name for name in names if safe_name(name) != name]
         if not unsafe:
             return
-        taken = set(names)
-        wanted = Counter(safe_name(name) for name in unsafe)
-        for name in unsafe:
-            alias = safe_name(name)
-            # Names that need the same alias all get another, so that none depends on the order of the tools.
-            if wanted[alias] > 1 or alias in taken:
-                marked = (_marked(name, digits) for digits in (8, 16, 32, 48))
-                alias = next(alias for alias in marked if alias not in taken and alias not in wanted)
-            taken.add(alias)
-            self._aliases[name] = alias
-            self._names[alias] = name
+        self._aliases = distinct(unsafe, set(names), safe_name, _marked)
+        self._names = {alias: name for name, alias in self._aliases.items()}
 
     def alias(self, name: str) -> str:
         """The name for the provider; also for a name that is no tool of this prompt."""
@@ -73,12 +62,12 @@ class Names:
         """The tool behind an alias; a name that is no alias stays as it is."""
         return self._names.get(alias, alias)
 
-    def told(self, name: str, arguments: str) -> str:
-        """The arguments of a call of the tool `name`, as JSON, by the names that the provider is told."""
+    def arguments_to_provider(self, name: str, arguments: str) -> str:
+        """The arguments of a call of the tool `name`, as JSON, by the aliases that the provider knows."""
         found = self.arguments.get(name)
-        return found.told(arguments) if found else arguments
+        return found.to_provider(arguments) if found else arguments
 
-    def meant(self, name: str, arguments: str) -> str:
+    def arguments_from_provider(self, name: str, arguments: str) -> str:
         """The arguments of a call of the tool `name`, as the provider sent them, by the names of the tool's schema."""
         found = self.arguments.get(name)
-        return found.meant(arguments) if found else arguments
+        return found.from_provider(arguments) if found else arguments

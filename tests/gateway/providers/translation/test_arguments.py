@@ -19,7 +19,7 @@ from gateway.providers.interface import Answer, AssistantMessage, ClientTool, Pr
 from gateway.providers.openai import answers as openai_answers
 from gateway.providers.openai import requests as openai
 from gateway.providers.translation import managed
-from gateway.providers.translation.arguments import Arguments, told
+from gateway.providers.translation.arguments import ArgumentAliases, for_providers
 from gateway.providers.translation.names import Names
 from tools.interface import Tier, ToolSpec
 from tools.schemas import schema
@@ -51,11 +51,11 @@ def object_of(names: list[str]) -> dict[str, Any]:
 
 def both_ways(names: list[str]) -> tuple[dict[str, str], Callable[[str], str], Callable[[str], str]]:
     """The alias of each name, and the ways to the model and back."""
-    found = Arguments.of(object_of(names))
+    found = ArgumentAliases.of(object_of(names))
     if found is None:
         return {name: name for name in names}, str, str
     aliases = {name: alias for alias, name in found.names.items()}
-    return {name: aliases.get(name, name) for name in names}, found.told, found.meant
+    return {name: aliases.get(name, name) for name in names}, found.to_provider, found.from_provider
 
 
 def test_ten_thousand_random_names_are_accepted_told_apart_and_found_again() -> None:
@@ -65,32 +65,32 @@ def test_ten_thousand_random_names_are_accepted_told_apart_and_found_again() -> 
         length = chance.choice((0, 1, 2, 3, 8, 63, 64, 65, 200))
         names.add("".join(chance.choices(chance.choice(("ab$", "ab._-[]", "abcXYZ019_-", "aé漢@/ ")), k=length)))
     listed = sorted(names)
-    aliases, told, meant = both_ways(listed)
+    aliases, to_provider, from_provider = both_ways(listed)
     assert [alias for alias in aliases.values() for rule in RULES if not rule.fullmatch(alias)] == []
     assert len(set(aliases.values())) == len(listed)
     assert all(alias == name or alias not in names for name, alias in aliases.items())
     for name in listed[::97]:
-        assert orjson.loads(told(orjson.dumps({name: 1}).decode())) == {aliases[name]: 1}
-        assert orjson.loads(meant(orjson.dumps({aliases[name]: 1}).decode())) == {name: 1}
+        assert orjson.loads(to_provider(orjson.dumps({name: 1}).decode())) == {aliases[name]: 1}
+        assert orjson.loads(from_provider(orjson.dumps({aliases[name]: 1}).decode())) == {name: 1}
     chance.shuffle(listed)
     assert both_ways(listed)[0] == aliases
 
 
 @given(st.data(), st.lists(AWKWARD, unique=True, max_size=12))
 def test_arguments_are_what_they_were_on_the_way_there_and_back(data: st.DataObject, names: list[str]) -> None:
-    aliases, told, meant = both_ways(names)
+    aliases, to_provider, from_provider = both_ways(names)
     assert all(rule.fullmatch(alias) for alias in aliases.values() for rule in RULES)
     assert len(set(aliases.values())) == len(names)
     given = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(names, JSON)))
-    sent = told(orjson.dumps(given).decode())
+    sent = to_provider(orjson.dumps(given).decode())
     assert orjson.loads(sent) == {aliases[name]: value for name, value in given.items()}
-    assert orjson.loads(meant(sent)) == given
+    assert orjson.loads(from_provider(sent)) == given
     # A model that knows the service's own names is understood, too.
-    assert orjson.loads(meant(orjson.dumps(given).decode())) == given
+    assert orjson.loads(from_provider(orjson.dumps(given).decode())) == given
 
 
 def test_names_say_as_much_as_they_can_and_never_those_of_another_argument() -> None:
-    found = Arguments.of(ODATA)
+    found = ArgumentAliases.of(ODATA)
     assert found is not None
     aliases = {name: alias for alias, name in found.names.items()}
     of_filter, of_long = aliases["$filter"], aliases["x" * 65]
@@ -104,8 +104,8 @@ def test_names_say_as_much_as_they_can_and_never_those_of_another_argument() -> 
 
 def test_a_schema_whose_names_are_all_accepted_is_the_tools_own() -> None:
     given = object_of(["a", "b-c", "d_e"])
-    assert Arguments.of(given) is None
-    assert Arguments.of({"type": "object"}) is None
+    assert ArgumentAliases.of(given) is None
+    assert ArgumentAliases.of({"type": "object"}) is None
     prompt = Prompt("m", (), tools=(ToolSpec("find", "Finds.", given, Tier.READ_ONLY),))
     [told] = openai.body(prompt, managed.names(prompt), limit="max_tokens", streaming=False)["tools"]
     assert told["function"]["parameters"] is given
@@ -123,7 +123,7 @@ def test_everything_that_a_schema_says_by_name_is_said_by_the_alias() -> None:
         "examples": [{"$a": 1, "b": 2}, 7],
         "propertyNames": {"enum": ["$a", "b"]},
     }
-    found = Arguments.of(given)
+    found = ArgumentAliases.of(given)
     assert found is not None
     assert found.schema == object_of(["a", "b"]) | {
         "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
@@ -141,7 +141,7 @@ def test_everything_that_a_schema_says_by_name_is_said_by_the_alias() -> None:
 def test_what_providers_refuse_beside_the_properties_is_said_in_words() -> None:
     either = {"anyOf": [{"required": ["$a"]}, {"required": ["b"]}], "not": {"required": ["$a", "b"]}}
     given = object_of(["$a", "b"]) | either
-    found, [shown] = told([ToolSpec(NAME, "Finds.", given, Tier.READ_ONLY)])
+    found, [shown] = for_providers([ToolSpec(NAME, "Finds.", given, Tier.READ_ONLY)])
     assert shown.parameters == object_of(["a", "b"])
     words, _, said = shown.description.rpartition(": ")
     assert words == "Finds.\n\nNot all of its arguments go together. They have to fit this JSON Schema, too"
@@ -149,11 +149,11 @@ def test_what_providers_refuse_beside_the_properties_is_said_in_words() -> None:
     assert found[NAME].names == {"a": "$a"}
     # Too much to be said is left for the tool to say.
     long = {"enum": [{"b": "x" * 5000}]}
-    _, [shown] = told([ToolSpec(NAME, "Finds.", object_of(["b"]) | long, Tier.READ_ONLY)])
+    _, [shown] = for_providers([ToolSpec(NAME, "Finds.", object_of(["b"]) | long, Tier.READ_ONLY)])
     assert shown.parameters == object_of(["b"])
     assert shown.description.endswith("The tool says which.")
     plain = ToolSpec(NAME, "Finds.", object_of(["b"]), Tier.READ_ONLY)
-    assert told([plain]) == ({}, (plain,))
+    assert for_providers([plain]) == ({}, (plain,))
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_what_providers_refuse_beside_the_properties_is_said_in_words() -> None:
      '{"tags": 12345678901234567890}', "[" * 100_000, '{"tags": "' + "x" * 300_000 + '"}'],
 )  # fmt: skip
 def test_what_the_gates_refuse_reaches_them_as_the_model_wrote_it(text: str) -> None:
-    found = Arguments.of(ODATA)
+    found = ArgumentAliases.of(ODATA)
     assert found is not None
-    assert (found.meant(text), found.told(text)) == (text, text)
+    assert (found.from_provider(text), found.to_provider(text)) == (text, text)
 
 
 def test_an_argument_by_both_of_its_names_is_left_for_the_schema_to_refuse() -> None:
-    found = Arguments.of(ODATA)
+    found = ArgumentAliases.of(ODATA)
     assert found is not None
     both = '{"$filter":"a","plain":"b","tags":"c","tags[]":"d"}'
-    assert found.meant(both) == both
-    refused = schema.check(ODATA, orjson.loads(found.meant(both)))
+    assert found.from_provider(both) == both
+    refused = schema.check(ODATA, orjson.loads(found.from_provider(both)))
     assert refused is not None and refused.field == "tags"
 
 
@@ -196,10 +196,10 @@ def answered(family: str, names: Names, arguments: str) -> Answer:
     if family == "openai":
         function = {"name": names.alias(NAME), "arguments": arguments}
         message = {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": function}]}
-        return openai_answers.whole({"choices": [{"message": message, "finish_reason": "tool_calls"}]}, names)
+        return openai_answers.read({"choices": [{"message": message, "finish_reason": "tool_calls"}]}, names)
     if family == "anthropic":
         block = {"type": "tool_use", "id": "c", "name": names.alias(NAME), "input": arguments}
-        return anthropic_answers.whole({"content": [block], "stop_reason": "tool_use"}, names)
+        return anthropic_answers.read({"content": [block], "stop_reason": "tool_use"}, names)
     pieces = Pieces()
     call = {"id": "c", "name": names.alias(NAME), "args": arguments}
     pieces.take({"candidates": [{"content": {"parts": [{"functionCall": call}]}, "finishReason": "STOP"}]})

@@ -1,4 +1,4 @@
-"""What providers are told of managed tools is made once, and never of another offer."""
+"""What providers are sent of managed tools is made once, and never of another offer."""
 
 from collections.abc import Callable
 from dataclasses import replace
