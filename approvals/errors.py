@@ -5,7 +5,7 @@ Refused                     the answer's HTTP status, code and words
 ├── NotAnApprover           403 not_an_approver
 ├── OwnRequest              403 own_request
 ├── NotYours                403 not_yours
-├── Conflict                409; surfaces answer it with the request as it is now
+├── Conflict                409; APIs answer it with the request as it is now
 │   ├── AlreadyDecided          already_decided
 │   ├── AlreadyVoted            already_voted
 │   └── ArgumentsChanged        arguments_changed

@@ -70,7 +70,7 @@ def connected(services: Sequence[Service]) -> Connected:
     return {each.service_id: each for each in found.only("service_id", "issuer", "expires_at")}
 
 
-def whole(service: Service) -> dict[str, Any]:
+def details(service: Service) -> dict[str, Any]:
     """A service with its tools and how their last calls went: three statements, however many tools it has."""
     tools = list(ServiceTool.objects.filter(service=service).order_by("tool_name"))
     last = last_calls(service.tenant_id, [each.tool_name for each in tools if each.enabled][:MOST_ASKED])

@@ -4,7 +4,7 @@ from functools import cache, partial
 from typing import Any
 
 from gateway.compat import models, serving
-from gateway.compat.interface import Surface
+from gateway.compat.interface import CompatApi
 from gateway.compat.messages import counting
 from gateway.compat.responses import stored
 from gateway.compat.vendor_errors import VendorForm, of_nobody
@@ -21,33 +21,33 @@ def takes(scope: Scope) -> bool:
 
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-    """Hand a request to its surface."""
+    """Hand a request to the API of its address."""
     method, path = scope["method"], scope["path"].rstrip("/")
-    surface = _surfaces().get(path)
+    api = _apis().get(path)
     if path == "/v1/messages/count_tokens" and method == "POST":
         await counting.answer(scope, receive, send)
-    elif surface is not None and method == "POST":
-        await serving.answer(surface, scope, receive, send)
+    elif api is not None and method == "POST":
+        await serving.answer(api, scope, receive, send)
     elif path == "/v1/models" or path.startswith("/v1/models/"):
         await models.answer(scope, receive, send)
     elif path.startswith("/v1/responses/") and method == "GET":
         await stored.answer(scope, receive, send)
     else:
-        refusal = _Nowhere(scope, 405 if surface is not None else 404)
+        refusal = _Nowhere(scope, 405 if api is not None else 404)
         await asgi.serve(VendorForm(of_nobody), scope, receive, send, partial(_refuse, refusal=refusal))
 
 
 @cache
-def _surfaces() -> dict[str, Surface]:
-    """The surfaces by address; imported at first use, since few processes serve them."""
-    from gateway.compat.chat_completions import api
+def _apis() -> dict[str, CompatApi]:
+    """The APIs by address; imported at first use, since few processes serve them."""
+    from gateway.compat.chat_completions import api as chat_completions
     from gateway.compat.messages import api as messages
     from gateway.compat.responses import api as responses
 
     return {
-        "/v1/chat/completions": api.SURFACE,
-        "/v1/messages": messages.SURFACE,
-        "/v1/responses": responses.SURFACE,
+        "/v1/chat/completions": chat_completions.API,
+        "/v1/messages": messages.API,
+        "/v1/responses": responses.API,
     }
 
 
@@ -56,9 +56,9 @@ def error(path: str, status: int, code: str, message: str) -> dict[str, Any]:
     from gateway.compat.messages import api as messages
 
     path = path.rstrip("/")
-    surface = messages.SURFACE if path == "/v1/messages/count_tokens" else _surfaces().get(path)
-    if surface is not None:
-        return surface.error(status, code, message)
+    api = messages.API if path == "/v1/messages/count_tokens" else _apis().get(path)
+    if api is not None:
+        return api.error(status, code, message)
     return of_nobody(status, code, message)
 
 

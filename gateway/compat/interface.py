@@ -1,6 +1,6 @@
 """What a compatible API is to the core: pure translations of a request, an answer, a stream and an error.
 
-A surface never looks at a database, a tool or a clock; `serving` does, and knows no dialect.
+An API never looks at a database, a tool or a clock; `serving` does, and knows no dialect.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Reply:
 
 
 class StreamWriter(Protocol):
-    """Writes one streamed answer, event by event, as bytes for the wire; b"" where a surface has nothing to say."""
+    """Writes one streamed answer, event by event, as bytes for the wire; b"" where an API has nothing to say."""
 
     def begin(self) -> bytes:
         """The events before any content."""
@@ -85,7 +85,7 @@ class StreamWriter(Protocol):
         ...
 
 
-class Surface(Protocol):
+class CompatApi(Protocol):
     """One compatible API."""
 
     name: str
@@ -95,7 +95,7 @@ class Surface(Protocol):
         """The request out of its JSON object; raises BadRequest. What is not understood goes into `Options.extra`."""
         ...
 
-    def whole(self, reply: Reply) -> dict[str, Any]:
+    def body(self, reply: Reply) -> dict[str, Any]:
         """The answer's JSON."""
         ...
 

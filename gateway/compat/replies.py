@@ -1,4 +1,4 @@
-"""A run as the answer that a surface writes."""
+"""A run as the answer that a compatible API writes."""
 
 from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import Usage

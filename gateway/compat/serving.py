@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import orjson
 
 from gateway.compat import approval_responses, media, replies
-from gateway.compat.interface import StreamWriter, Surface
+from gateway.compat.interface import CompatApi, StreamWriter
 from gateway.compat.vendor_errors import MAX_BODY_BYTES, TooLarge, Unauthenticated, VendorForm
 from gateway.http import asgi, authentication, bodies, request_limits
 from gateway.http.asgi import Answer, Headers, Receive, Request, Scope, Send
@@ -39,9 +39,9 @@ EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request on its way through: whose it is, and over which surface."""
+    """One request on its way through: whose it is, and over which API."""
 
-    surface: Surface
+    api: CompatApi
     principal: Principal
     request: Request
 
@@ -51,23 +51,23 @@ class Exchange:
         return TenantScope(self.principal.tenant_id, self.principal.user_id)
 
 
-async def answer(surface: Surface, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one request to a surface's main address."""
+async def answer(api: CompatApi, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request to an API's main address."""
 
     async def handle(request: Request) -> None:
         principal = await _remembered(request.headers)
         await request_limits.admit(principal)
         given = await read(request)
-        if surface.family == "anthropic" and "anthropic-beta" in request.headers:
+        if api.family == "anthropic" and "anthropic-beta" in request.headers:
             # A part of the request, though it comes as a header.
             given["betas"] = [beta.strip() for beta in request.headers["anthropic-beta"].split(",") if beta.strip()]
-        parsed = media.checked(surface.parse(given))
+        parsed = media.checked(api.parse(given))
         if parsed.approvals or parsed.previous is not None:
             # Something is done or read before the run begins, and with it what is remembered is looked at.
             principal = await authenticated(request.headers)
-        await _answer(Exchange(surface, principal, request), parsed, given)
+        await _answer(Exchange(api, principal, request), parsed, given)
 
-    await asgi.serve(VendorForm(surface.error), scope, receive, send, handle)
+    await asgi.serve(VendorForm(api.error), scope, receive, send, handle)
 
 
 async def authenticated(headers: Headers, needs: str = "chat") -> Principal:
@@ -108,7 +108,7 @@ async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, A
     if view.run.status in ("failed", "cancelled"):
         await _failed(exchange, view)
         return
-    body = exchange.surface.whole(replies.reply(view, request, created))
+    body = exchange.api.body(replies.reply(view, request, created))
     await exchange.request.answer(Answer(200, body))
 
 
@@ -126,7 +126,7 @@ def _chat(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> 
         streams=request.stream,
         idempotency_key=key,
         request_hash=hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest() if key else None,
-        surface=exchange.surface.name,
+        surface=exchange.api.name,
         client=request,
     )
 
@@ -176,7 +176,7 @@ async def _failed(exchange: Exchange, view: RunView) -> None:
         more["retry-after"] = str(PROVIDER_RETRY_SECONDS)
     if _acted(view):
         more["x-should-retry"] = "false"
-    body = exchange.surface.error(status, code, message)
+    body = exchange.api.error(status, code, message)
     await exchange.request.answer(Answer(status, body, more))
 
 
@@ -195,7 +195,7 @@ def _acted(view: RunView) -> bool:
 # --- streaming -------------------------------------------------------------------------------------------------------
 async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, created: int) -> None:
     """Send the run as it goes; a failure before anything was shown is an HTTP error like any other."""
-    writer = exchange.surface.writer(id=view.id.hex, created=created, model=request.model, request=request)
+    writer = exchange.api.writer(id=view.id.hex, created=created, model=request.model, request=request)
     await _something_to_show(exchange, view)
     if view.run.status == "failed" and not _shown(view):
         await _failed(exchange, view)

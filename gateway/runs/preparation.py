@@ -100,7 +100,7 @@ async def _opened(
     # Where nothing else is read or written, the run begins in a statement that is a transaction by itself.
     async with transaction(scope) if reads else nullcontext() as connection:
         if client is not None:
-            transcript, known_runs = await transcripts.whole(connection, scope, client)
+            transcript, known_runs = await transcripts.completed(connection, scope, client)
             shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         new = _new(scope, request, member, model, conversation_id, key_id)
         run = await repository.begin(
@@ -228,7 +228,7 @@ async def led_up_to(
     the transcript as the client sent it."""
     if kept_request := await repository.request(connection, run.id) if run.surface else None:
         client = serialization.loads(kept_request)
-        transcript, known_runs = await transcripts.whole(connection, scope, client)
+        transcript, known_runs = await transcripts.completed(connection, scope, client)
         shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         return shown, Asked(client.client_tools, client.options), transcript
     content, stored = await repository.user_message(connection, run)

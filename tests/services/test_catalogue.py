@@ -45,7 +45,7 @@ def add(tenant: Cast, **given: Any) -> dict[str, Any]:
     wanted = NewService.read(body)
     source = Source(wanted.kind, changes.text_of(body["descriptor"], "descriptor"))
     with transactions.scope(*tenant.olga.scope):
-        return shown.whole(changes.add(tenant.id, wanted, source, catalogue.found(given["catalogue"]).suggested))
+        return shown.details(changes.add(tenant.id, wanted, source, catalogue.found(given["catalogue"]).suggested))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_service_costs_as_many_statements_however_many_tools_it_has(tenant: Ca
     with scope(*tenant.olga.scope):
         add(tenant, "desk", tools)
         with CaptureQueriesContext(connection) as detail:
-            assert len(shown.whole(changes.found("desk"))["tools"]) == tools
+            assert len(shown.details(changes.found("desk"))["tools"]) == tools
         with CaptureQueriesContext(connection) as listed:
             assert [shown.summary(each)["slug"] for each in Service.objects.all()] == ["desk"]
     assert (len(detail), len(listed)) == (PINS["detail"], PINS["list"])

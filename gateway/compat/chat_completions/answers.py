@@ -69,7 +69,7 @@ def usage(counted: Usage) -> dict[str, Any]:
     }
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def body(reply: Reply) -> dict[str, Any]:
     """The chat.completion object, with `toolgate` beside OpenAI's fields."""
     choice = {
         "index": 0,

@@ -32,7 +32,7 @@ _PASSED_ON = frozenset({*_TEXTS, *_OBJECTS, *_BOOLEANS, *_NUMBERS})
 
 
 class ChatCompletions:
-    """`POST /v1/chat/completions`; see `Surface`."""
+    """`POST /v1/chat/completions`; see `CompatApi`."""
 
     name = "chat_completions"
     family: Family = "openai"
@@ -70,9 +70,9 @@ class ChatCompletions:
             echo=answers.echo(tools, legacy),
         )
 
-    def whole(self, reply: Reply) -> dict[str, Any]:
+    def body(self, reply: Reply) -> dict[str, Any]:
         """The answer's JSON."""
-        return answers.whole(reply)
+        return answers.body(reply)
 
     def writer(self, *, id: str, created: int, model: str, request: ClientRequest) -> StreamWriter:
         """A writer for one streamed answer."""
@@ -128,4 +128,4 @@ def _stop(asked: Fields) -> tuple[str, ...]:
     return tuple(stops)
 
 
-SURFACE = ChatCompletions()
+API = ChatCompletions()

@@ -25,7 +25,7 @@ _ERRORS = {
 _BESIDE_STOP = frozenset({"stop_reason", "stop_details", "container"})
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def body(reply: Reply) -> dict[str, Any]:
     """The message object, with `toolgate` beside its own fields."""
     content = [block for turn in reply.turns for block in blocks.of(turn.text, turn.opaque)]
     if reply.notice:

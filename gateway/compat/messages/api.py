@@ -16,22 +16,22 @@ from gateway.runs.prompting.client_request import ClientRequest
 
 
 class Messages:
-    """`POST /v1/messages`; see `Surface`."""
+    """`POST /v1/messages`; see `CompatApi`."""
 
     name = "messages"
     family: Family = FAMILY
 
     def parse(self, given: dict[str, Any]) -> ClientRequest:
         """The request out of its JSON object. Raises BadRequest."""
-        return messages_request.whole(given)
+        return messages_request.read(given)
 
     def parse_count(self, given: dict[str, Any]) -> ClientRequest:
         """The request to `POST /v1/messages/count_tokens` out of its JSON object. Raises BadRequest."""
         return messages_request.counted(given)
 
-    def whole(self, reply: Reply) -> dict[str, Any]:
+    def body(self, reply: Reply) -> dict[str, Any]:
         """The message object."""
-        return answers.whole(reply)
+        return answers.body(reply)
 
     def writer(self, *, id: str, created: int, model: str, request: ClientRequest) -> StreamWriter:
         """A writer for one streamed message."""
@@ -42,4 +42,4 @@ class Messages:
         return answers.error(status, message, field)
 
 
-SURFACE = Messages()
+API = Messages()

@@ -41,13 +41,13 @@ class _ProviderFailed(Refused):
 
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request: `{"input_tokens": n}`."""
-    await asgi.serve(VendorForm(api.SURFACE.error), scope, receive, send, _answer)
+    await asgi.serve(VendorForm(api.API.error), scope, receive, send, _answer)
 
 
 async def _answer(request: Request) -> None:
     principal = await authenticated(request.headers)
     await request_limits.admit(principal, changes=False)
-    asked = media.checked(api.SURFACE.parse_count(await read(request)))
+    asked = media.checked(api.API.parse_count(await read(request)))
     tokens = await _count(TenantScope(principal.tenant_id, principal.user_id), asked)
     await request.answer(Answer(200, {"input_tokens": tokens}))
 

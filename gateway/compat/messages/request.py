@@ -23,7 +23,7 @@ _CHOICES: dict[str, Literal["auto", "none", "required", "tool"]] = {
 _TOOLSETS = ("computer_toolset_", "browser_toolset_")
 
 
-def whole(given: dict[str, Any]) -> ClientRequest:
+def read(given: dict[str, Any]) -> ClientRequest:
     """A request for an answer. Raises BadRequest."""
     asked = Fields(given)
     asked.need_text("model")

@@ -1,7 +1,7 @@
 """What the compatible APIs under /v1 accept and answer, as fragments of the OpenAPI document.
 
 Django has no views for these addresses, so drf-spectacular cannot find them. Each fragment is an OpenAPI document with
-nothing but `tags`, `paths` and `components`; tests hold them to what the surfaces read and write.
+nothing but `tags`, `paths` and `components`; tests hold them to what the APIs read and write.
 """
 
 from pathlib import Path

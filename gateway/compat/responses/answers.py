@@ -63,7 +63,7 @@ def response(run_id: str, created: int, model: str, echoed: dict[str, Any]) -> d
     }
 
 
-def whole(reply: Reply) -> dict[str, Any]:
+def body(reply: Reply) -> dict[str, Any]:
     """The response object, with `toolgate` beside OpenAI's fields."""
     state = reply.toolgate["status"]
     # A run that waits for a human has answered: its client asks again once that is decided.

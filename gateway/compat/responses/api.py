@@ -35,7 +35,7 @@ _TEXTS = ("user", "service_tier", "safety_identifier", "prompt_cache_key", "prom
 
 
 class Responses:
-    """`POST /v1/responses`; see `Surface`."""
+    """`POST /v1/responses`; see `CompatApi`."""
 
     name = "responses"
     family: Family = "openai"
@@ -74,9 +74,9 @@ class Responses:
             echo=answers.echo(asked),
         )
 
-    def whole(self, reply: Reply) -> dict[str, Any]:
+    def body(self, reply: Reply) -> dict[str, Any]:
         """The response."""
-        return answers.whole(reply)
+        return answers.body(reply)
 
     def writer(self, *, id: str, created: int, model: str, request: ClientRequest) -> StreamWriter:
         """A writer for one streamed response."""
@@ -133,4 +133,4 @@ def _extra(asked: Fields, text: Fields | None) -> dict[str, Any]:
     return extra
 
 
-SURFACE = Responses()
+API = Responses()

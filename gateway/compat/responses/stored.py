@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.compat import replies
 from gateway.compat.responses import ids
-from gateway.compat.responses.api import SURFACE
+from gateway.compat.responses.api import API
 from gateway.compat.serving import authenticated
 from gateway.compat.vendor_errors import VendorForm
 from gateway.http import asgi
@@ -29,7 +29,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         body = await _response(principal, scope["path"].removeprefix(PREFIX).rstrip("/"))
         await request.answer(Answer(200, body))
 
-    await asgi.serve(VendorForm(SURFACE.error), scope, receive, send, handle)
+    await asgi.serve(VendorForm(API.error), scope, receive, send, handle)
 
 
 async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
@@ -38,11 +38,11 @@ async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
     async with transaction(tenant_scope) as connection:
         run = await repository.run(connection, tenant_scope, run_id)
         request = await repository.request(connection, run_id)
-        if run is None or request is None or run.surface != SURFACE.name:
+        if run is None or request is None or run.surface != API.name:
             raise NoSuchResponse(response_id, "response_id")
         view = from_rows(run, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
     assert run.created_at is not None
-    body = SURFACE.whole(replies.reply(view, serialization.loads(request), int(run.created_at.timestamp())))
+    body = API.body(replies.reply(view, serialization.loads(request), int(run.created_at.timestamp())))
     if run.status == "failed":
         return {**body, "error": {"code": run.error_code, "message": run.error_message}}
     return body

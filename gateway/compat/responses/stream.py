@@ -55,7 +55,7 @@ class EventWriter:
 
     def end(self, reply: Reply) -> bytes:
         """All that is left to say, and the whole response with its items in the order in which they were streamed."""
-        whole = answers.whole(reply)
+        whole = answers.body(reply)
         events = [self._finished(item) for item in whole["output"]] + [self._close()]
         final = {item["id"]: item for item in whole["output"]}
         whole["output"] = [final.get(item_id, item) for item_id, item in self._items.items()]

@@ -17,7 +17,7 @@ from gateway.http.rendering import JSONRenderer
 from gateway.rest.agents.agent_serializers import AgentTestRequest
 from gateway.rest.chat import parsing, run_serializers
 from gateway.rest.chat.event_serializers import StreamEvent
-from gateway.rest.chat.views import EventStreamRenderer, streaming, whole
+from gateway.rest.chat.views import EventStreamRenderer, response, streaming
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle
@@ -72,7 +72,7 @@ class AgentTestView(AsyncView):
         if chat.streams:
             return streaming(self, run, wait=parsed.wait)
         await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
-        return whole(run)
+        return response(run)
 
     def _draft(self, slug: str, body: bytes) -> dict[str, Any]:
         """What the body says that the agent is to be, checked as a change of it."""

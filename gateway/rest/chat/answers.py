@@ -22,7 +22,7 @@ PROVIDER_RETRY_SECONDS = 10
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
-def whole(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
+def at_rest(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     """The answer for a run at rest: HTTP status, body and headers. A failed run is a problem document."""
     run = view.run
     if run.status == "failed":

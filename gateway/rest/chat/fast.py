@@ -49,6 +49,6 @@ async def _chat(request: Request) -> None:
     except asyncio.CancelledError:
         # This process ends; the run goes on in another, and the idempotency key finds it there.
         raise Leaving from None
-    status, content, headers = answers.whole(run)
+    status, content, headers = answers.at_rest(run)
     kind = "application/json" if status < 400 else problems.CONTENT_TYPE
     await request.answer(Answer(status, content, headers, kind))

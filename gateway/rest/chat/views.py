@@ -68,9 +68,9 @@ class EventStreamRenderer(JSONRenderer):
     format = "events"
 
 
-def whole(view: RunView) -> Response:
+def response(view: RunView) -> Response:
     """The answer for a run at rest."""
-    status, body, headers = answers.whole(view)
+    status, body, headers = answers.at_rest(view)
     content_type = problems.CONTENT_TYPE if status >= 400 else None
     return Response(body, status, headers=headers, content_type=content_type)
 
@@ -120,7 +120,7 @@ class ChatView(AsyncView):
         if parsed.request.streams:
             return streaming(self, run, wait=parsed.wait)
         await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
-        return whole(run)
+        return response(run)
 
 
 class RunDetailView(AsyncView):

@@ -64,7 +64,7 @@ class ServiceListView(AsyncOwnersView):
             wanted = NewService.read(given)
             source = await sources.of(wanted.kind, given, wanted.url, wanted.credential, self.tenant_scope)
         tenant_id = self.principal.tenant_id
-        return Response(await self.within(lambda: shown.whole(changes.add(tenant_id, wanted, source, suggest))), 201)
+        return Response(await self.within(lambda: shown.details(changes.add(tenant_id, wanted, source, suggest))), 201)
 
 
 class CatalogueView(AsyncOwnersView):
@@ -83,7 +83,7 @@ class ServiceDetailView(AsyncOwnersView):
     @extend_schema(operation_id="get_service", responses={200: shapes.ServiceDetail, **refusals(NoSuchService)})
     async def get(self, request: Request, slug: str) -> Response:
         """With its tools, what changed in them, and how the last real calls went."""
-        return Response(await self.within(lambda: shown.whole(changes.found(slug))))
+        return Response(await self.within(lambda: shown.details(changes.found(slug))))
 
     @extend_schema(
         operation_id="update_service",
@@ -99,7 +99,7 @@ class ServiceDetailView(AsyncOwnersView):
 
         def change() -> Any:
             changed = changes.change(slug, given)
-            return shown.whole(changed if source is None else changes.refresh(slug, source))
+            return shown.details(changed if source is None else changes.refresh(slug, source))
 
         return Response(await self.within(change))
 
@@ -126,7 +126,7 @@ class ServiceRefreshView(AsyncOwnersView):
                 raise InvalidService(f"{name:.80} is not known here.", name[:80])
         service = await self.within(lambda: changes.found(slug))
         source = await sources.again(service, given, self.tenant_scope)
-        return Response(await self.within(lambda: shown.whole(changes.refresh(slug, source))))
+        return Response(await self.within(lambda: shown.details(changes.refresh(slug, source))))
 
 
 class ServiceTestView(AsyncOwnersView):

@@ -76,7 +76,7 @@ def restore(tenant_id: uuid.UUID, slug: str, number: int, version: int | None = 
         earlier = versions.found(agent.pk, number)
         if earlier is None:
             raise NoSuchVersion(slug, number)
-        said = versions.whole(earlier) | {"is_default": agent.is_default}
+        said = versions.fields_of(earlier) | {"is_default": agent.is_default}
         return _saved(agent, said, restored=number)
 
 

@@ -50,7 +50,7 @@ def values(agent: Agent) -> dict[str, Any]:
     return {name: changes.plain(getattr(agent, name)) for name in FIELDS}
 
 
-def whole(version: AgentVersion) -> dict[str, Any]:
+def fields_of(version: AgentVersion) -> dict[str, Any]:
     """What a version says of its agent, and of fields that came later what every agent had then."""
     found = {name: version.values.get(name) for name in FIELDS if name in version.values or name in _LATER}
     most = found["max_run_usd"]

@@ -21,7 +21,7 @@ def refers(client: ClientRequest) -> bool:
     return bool(client.previous or client.references or continuity.goes_on(client.messages))
 
 
-async def whole(
+async def completed(
     connection: Connection | None, scope: TenantScope, client: ClientRequest
 ) -> tuple[tuple[PromptMessage, ...], dict[int, Run]]:
     """The client's messages after those of the response that it goes on from, and the runs whose answers it named, by

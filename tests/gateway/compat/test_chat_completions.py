@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.chat_completions.api import API
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -33,7 +33,7 @@ def ask(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def parsed(*messages: dict[str, Any], **more: Any) -> ClientRequest:
-    request = SURFACE.parse(ask(*messages, **more))
+    request = API.parse(ask(*messages, **more))
     assert serialization.loads(serialization.dumps(request)) == request
     return request
 
@@ -299,4 +299,4 @@ def test_two_calls_may_share_an_id_when_each_has_its_result() -> None:
 )
 def test_errors_have_openais_shape(status: int, code: str, type_: str, shown: str | None) -> None:
     error = {"message": "No.", "type": type_, "param": "model", "code": shown}
-    assert SURFACE.error(status, code, "No.", "model") == {"error": error}
+    assert API.error(status, code, "No.", "model") == {"error": error}

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from pydantic import BaseModel
 
-from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.chat_completions.api import API
 from gateway.compat.interface import Reply, StreamWriter
 from gateway.providers.interface import Opaque, SuggestedCall
 from gateway.runs.prompting.client_request import ClientRequest
@@ -26,7 +26,7 @@ SHOWN_USAGE = {
 
 
 def writer(**more: Any) -> StreamWriter:
-    return SURFACE.writer(id=ID, created=CREATED, model=MODEL, request=SURFACE.parse(ask(stream=True, **more)))
+    return API.writer(id=ID, created=CREATED, model=MODEL, request=API.parse(ask(stream=True, **more)))
 
 
 def events(data: bytes) -> list[Any]:
@@ -48,7 +48,7 @@ def serve(fake: FakeProvider, given: Reply) -> None:
 
 
 def test_a_whole_answer_is_a_chat_completion_with_toolgate_beside() -> None:
-    assert SURFACE.whole(reply("Hi.")) == {
+    assert API.body(reply("Hi.")) == {
         "id": f"chatcmpl-{ID}",
         "object": "chat.completion",
         "created": CREATED,
@@ -67,7 +67,7 @@ def test_a_whole_answer_is_a_chat_completion_with_toolgate_beside() -> None:
 
 
 async def test_the_sdk_reads_a_whole_answer(fake: FakeProvider, sdk: openai.AsyncOpenAI) -> None:
-    fake.json(SURFACE.whole(reply("Searching.", "", "Found.", calls=CALLS)))
+    fake.json(API.body(reply("Searching.", "", "Found.", calls=CALLS)))
     completion = await sdk.chat.completions.create(model=MODEL, messages=HI)
     [choice] = completion.choices
     assert (choice.message.content, choice.finish_reason) == ("Searching.\n\nFound.", "tool_calls")
@@ -85,13 +85,13 @@ async def test_the_sdk_reads_a_whole_answer(fake: FakeProvider, sdk: openai.Asyn
 
 
 async def test_what_the_sdk_asks_is_understood(fake: FakeProvider, sdk: openai.AsyncOpenAI) -> None:
-    fake.json(SURFACE.whole(reply("", calls=CALLS)))
+    fake.json(API.body(reply("", calls=CALLS)))
     tools: Any = [{"type": "function", "function": WEATHER}]
     first = await sdk.chat.completions.create(model=MODEL, messages=HI, tools=tools, stream=False)
     results: Any = [{"role": "tool", "tool_call_id": call.id, "content": "ok"} for call in CALLS]
     again: Any = [*HI, first.choices[0].message, *results]
     await sdk.chat.completions.create(model=MODEL, messages=again, tools=tools, stop=["x"], user="ada", n=1)
-    requests = [SURFACE.parse(asked.body) for asked in fake.asked]
+    requests = [API.parse(asked.body) for asked in fake.asked]
     assert [len(request.messages) for request in requests] == [1, 4]
     assert [call.id for call in requests[1].messages[1].calls] == ["call_a", "call_b"]  # type: ignore[union-attr]
 
@@ -99,9 +99,9 @@ async def test_what_the_sdk_asks_is_understood(fake: FakeProvider, sdk: openai.A
 def test_a_notice_is_the_answer_where_a_human_must_decide() -> None:
     toolgate = TOOLGATE | {"status": "requires_action"}
     given = reply("", notice="A human has to approve this.", toolgate=toolgate)
-    choice = SURFACE.whole(given)["choices"][0]
+    choice = API.body(given)["choices"][0]
     assert (choice["message"]["content"], choice["finish_reason"]) == ("A human has to approve this.", "stop")
-    assert SURFACE.whole(given)["toolgate"]["status"] == "requires_action"
+    assert API.body(given)["toolgate"]["status"] == "requires_action"
 
 
 @pytest.mark.parametrize(
@@ -116,16 +116,16 @@ def test_a_notice_is_the_answer_where_a_human_must_decide() -> None:
     ],
 )
 def test_the_finish_reason_fits_what_was_said(given: Reply, shown: str) -> None:
-    assert SURFACE.whole(given)["choices"][0]["finish_reason"] == shown
+    assert API.body(given)["choices"][0]["finish_reason"] == shown
 
 
 async def test_a_legacy_request_is_answered_in_its_own_shape(fake: FakeProvider, sdk: openai.AsyncOpenAI) -> None:
-    request: ClientRequest = SURFACE.parse(ask(functions=[WEATHER], stream=True))
+    request: ClientRequest = API.parse(ask(functions=[WEATHER], stream=True))
     given = reply("", calls=CALLS, echo=request.echo)
-    message = SURFACE.whole(given)["choices"][0]["message"]
+    message = API.body(given)["choices"][0]["message"]
     called = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
     assert message == {"role": "assistant", "content": None, "refusal": None, "function_call": called}
-    to = SURFACE.writer(id=ID, created=CREATED, model=MODEL, request=request)
+    to = API.writer(id=ID, created=CREATED, model=MODEL, request=request)
     fake.stream(to.begin(), to.end(given))
     chunks = [c.choices[0] async for c in await sdk.chat.completions.create(model=MODEL, messages=HI, stream=True)]
     deltas = [chunk.delta.function_call.model_dump() for chunk in chunks if chunk.delta.function_call]
@@ -136,7 +136,7 @@ async def test_a_legacy_request_is_answered_in_its_own_shape(fake: FakeProvider,
 
 def test_a_call_of_a_custom_tool_carries_its_input() -> None:
     call = SuggestedCall("call_a", "sql", "SELECT 1")
-    shown = SURFACE.whole(reply("", calls=(call,), echo={"custom": ["sql"]}))["choices"][0]["message"]
+    shown = API.body(reply("", calls=(call,), echo={"custom": ["sql"]}))["choices"][0]["message"]
     custom = {"id": "call_a", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}
     assert shown["tool_calls"] == [custom]
     to = writer(tools=[{"type": "custom", "custom": {"name": "sql"}}])
@@ -160,7 +160,7 @@ async def test_the_providers_own_fields_come_back_where_they_belong(
 ) -> None:
     thought = Opaque("openai", {"type": "reasoning_content", "reasoning_content": "Hm."})
     given = reply("Hi.", family="openai", extra=EXTRA, opaque=(thought,))
-    fake.json(SURFACE.whole(given))
+    fake.json(API.body(given))
     completion = await sdk.chat.completions.create(model=MODEL, messages=HI)
     assert (completion.system_fingerprint, completion.service_tier) == ("fp_1", "default")
     [choice] = completion.choices
@@ -182,7 +182,7 @@ async def test_the_providers_own_fields_come_back_where_they_belong(
 def test_another_familys_fields_and_thoughts_stay_out() -> None:
     thought = Opaque("anthropic", {"type": "thinking", "thinking": "Hm.", "signature": "s"})
     given = reply("Hi.", family="anthropic", extra={"logprobs": 1, "container": {}}, opaque=(thought,))
-    assert SURFACE.whole(given) == SURFACE.whole(reply("Hi."))
+    assert API.body(given) == API.body(reply("Hi."))
     assert writer().opaque(1, thought) == b""
 
 
@@ -201,7 +201,7 @@ async def test_a_refusal_is_never_parsed_as_structured_output(
         async with sdk.chat.completions.stream(model=MODEL, messages=HI, response_format=City) as stream:
             message = (await stream.get_final_completion()).choices[0].message
     else:
-        fake.json(SURFACE.whole(given))
+        fake.json(API.body(given))
         message = (await sdk.chat.completions.parse(model=MODEL, messages=HI, response_format=City)).choices[0].message
     assert (message.refusal, message.content or None, message.parsed) == ("I cannot.", None, None)
 
@@ -221,7 +221,7 @@ async def test_a_refusal_is_never_parsed_as_structured_output(
 async def test_the_sdk_raises_its_own_errors(
     fake: FakeProvider, sdk: openai.AsyncOpenAI, status: int, code: str, kind: type[openai.APIStatusError]
 ) -> None:
-    fake.json(SURFACE.error(status, code, "It failed.", "messages[0].content"), status)
+    fake.json(API.error(status, code, "It failed.", "messages[0].content"), status)
     with pytest.raises(kind) as raised:
         await sdk.chat.completions.create(model=MODEL, messages=HI)
     assert (raised.value.code, raised.value.param) == (code, "messages[0].content")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.chat_completions.api import API
 from gateway.runs.prompting.client_request import BadRequest
 from tests.gateway.compat.test_chat_completions import WEATHER, ask, calling
 
@@ -29,7 +29,7 @@ def image(url: Any, **more: Any) -> dict[str, Any]:
 
 def refusal(body: dict[str, Any]) -> BadRequest:
     with pytest.raises(BadRequest) as refused:
-        SURFACE.parse(body)
+        API.parse(body)
     assert refused.value.status == 400
     return refused.value
 
@@ -255,11 +255,11 @@ BODIES = st.fixed_dictionaries({"model": st.just("m")}, optional=dict.fromkeys(F
 @given(BODIES)
 def test_no_body_does_worse_than_be_refused(body: dict[str, Any]) -> None:
     with suppress(BadRequest):
-        SURFACE.parse(body)
+        API.parse(body)
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.dictionaries(NAMES, SHAPED, max_size=4) | st.just(calling("call_1")) | st.just(RESULT), max_size=4))
 def test_no_transcript_does_worse_than_be_refused(messages: list[dict[str, Any]]) -> None:
     with suppress(BadRequest):
-        SURFACE.parse({"model": "m", "messages": messages})
+        API.parse({"model": "m", "messages": messages})

@@ -7,7 +7,7 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.chat_completions.api import API
 from gateway.compat.interface import Reply, TurnReply
 from gateway.providers.interface import (
     Answer,
@@ -161,7 +161,7 @@ def test_a_prompt_reads_the_same_after_the_wire(
         options = Options(family=FAMILY, extra=options.extra)
     prompt = Prompt("gpt", messages, client_tools=tools, options=options)
     sent = requests.body(prompt, managed.names(prompt), limit="max_tokens", streaming=streaming)
-    assert SURFACE.parse(orjson.loads(orjson.dumps(sent))) == ClientRequest(
+    assert API.parse(orjson.loads(orjson.dumps(sent))) == ClientRequest(
         "gpt", messages, tools, options, stream=streaming, include_usage=streaming
     )
 
@@ -193,12 +193,12 @@ def test_an_answer_reads_the_same_after_the_wire(answer: Answer, size: int, incl
         family=FAMILY,
         extra=answer.extra,
     )
-    whole = orjson.loads(orjson.dumps(SURFACE.whole(reply)))
-    assert openai_answers.whole(whole, names) == answer
+    whole = orjson.loads(orjson.dumps(API.body(reply)))
+    assert openai_answers.read(whole, names) == answer
 
     asked = {"model": "gpt", "messages": [{"role": "user", "content": "hi"}], "stream": True}
     usage = {"stream_options": {"include_usage": True}} if include_usage else {}
-    to = SURFACE.writer(id="0" * 32, created=1, model="gpt", request=SURFACE.parse(asked | usage))
+    to = API.writer(id="0" * 32, created=1, model="gpt", request=API.parse(asked | usage))
     written = to.begin() + b"".join(to.opaque(1, part) for part in answer.opaque)
     written += b"".join(to.text(1, answer.text[at : at + size]) for at in range(0, len(answer.text), size))
     written += to.end(reply)

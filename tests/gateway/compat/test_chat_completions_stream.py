@@ -5,7 +5,7 @@ import openai
 import orjson
 import pytest
 
-from gateway.compat.chat_completions.api import SURFACE
+from gateway.compat.chat_completions.api import API
 from gateway.providers.interface import SuggestedCall
 from tests.gateway.compat.replies import CALLS, CREATED, ID, MODEL, TOOLGATE, reply
 from tests.gateway.compat.test_chat_completions_answers import HI, SHOWN_USAGE, events, serve, writer
@@ -37,7 +37,7 @@ async def test_a_stream_adds_up_to_the_whole_answer(
     serve(fake, given)
     async with sdk.chat.completions.stream(model=MODEL, messages=HI) as stream:
         streamed = await stream.get_final_completion()
-    whole = SURFACE.whole(given)["choices"][0]
+    whole = API.body(given)["choices"][0]
     assert streamed.choices[0].finish_reason == whole["finish_reason"]
     assert (streamed.choices[0].message.content or None) == (whole["message"]["content"] or None)
     made = [

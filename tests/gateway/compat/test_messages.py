@@ -1,6 +1,6 @@
 from typing import Any
 
-from gateway.compat.messages.api import SURFACE
+from gateway.compat.messages.api import API
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -32,7 +32,7 @@ def ask(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def parsed(*messages: dict[str, Any], **more: Any) -> ClientRequest:
-    return SURFACE.parse(ask(*messages, **more))
+    return API.parse(ask(*messages, **more))
 
 
 def own(raw: dict[str, Any]) -> Opaque:
@@ -240,7 +240,7 @@ def test_the_form_of_the_answer_is_read_and_what_else_is_configured_is_kept() ->
 
 
 def test_tokens_are_counted_without_a_limit_on_them() -> None:
-    request = SURFACE.parse_count({"model": "claude", "messages": [user("hi")], "system": "Be kind."})
+    request = API.parse_count({"model": "claude", "messages": [user("hi")], "system": "Be kind."})
     assert request == ClientRequest(
         "claude",
         (SystemMessage("Be kind."), UserMessage("hi")),

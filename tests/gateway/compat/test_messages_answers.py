@@ -7,7 +7,7 @@ import anthropic
 import pytest
 
 from gateway.compat.interface import Reply, StreamWriter, TurnReply
-from gateway.compat.messages.api import SURFACE
+from gateway.compat.messages.api import API
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
 from tests.gateway.compat.test_messages import parsed
 from tests.gateway.providers.fake import FakeProvider
@@ -58,7 +58,7 @@ async def client(fake: FakeProvider) -> AsyncIterator[anthropic.AsyncAnthropic]:
 
 
 def writer() -> StreamWriter:
-    return SURFACE.writer(id=ID, created=1_763_000_000, model="anthropic/claude", request=parsed())
+    return API.writer(id=ID, created=1_763_000_000, model="anthropic/claude", request=parsed())
 
 
 def streamed(answer: Reply) -> list[bytes]:
@@ -81,7 +81,7 @@ ASK: Any = {"model": "anthropic/claude", "max_tokens": 5, "messages": [{"role": 
 
 
 async def test_a_whole_answer_has_every_block_in_order(fake: FakeProvider, client: anthropic.AsyncAnthropic) -> None:
-    fake.json(SURFACE.whole(EVERYTHING))
+    fake.json(API.body(EVERYTHING))
     message = await client.messages.create(**ASK)
     assert (message.id, message.role, message.model) == (f"msg_{ID}", "assistant", "anthropic/claude")
     assert (message.stop_reason, message.stop_sequence) == ("tool_use", None)
@@ -106,7 +106,7 @@ async def test_a_stream_makes_the_same_message(fake: FakeProvider, client: anthr
     assert "".join(said) == "Searching.I read: Claude Shannon was born on April 30, 1916.A human decides."
     assert given(message) == CONTENT
     assert (message.id, message.stop_reason) == (f"msg_{ID}", "tool_use")
-    assert message.usage.to_dict() == SURFACE.whole(EVERYTHING)["usage"]
+    assert message.usage.to_dict() == API.body(EVERYTHING)["usage"]
 
 
 async def test_the_last_delta_of_a_stream_says_what_the_gateway_did(
@@ -144,7 +144,7 @@ async def test_the_helper_for_streams_passes_the_last_delta_on(
 async def test_why_it_ended_is_said_alike_whole_and_streamed(
     fake: FakeProvider, client: anthropic.AsyncAnthropic, answer: Reply, reason: str, sequence: str | None
 ) -> None:
-    fake.json(SURFACE.whole(answer))
+    fake.json(API.body(answer))
     fake.stream(*streamed(answer))
     message = await client.messages.create(**ASK)
     async with client.messages.stream(**ASK) as stream:
@@ -162,7 +162,7 @@ async def test_fields_of_the_provider_that_answered_are_passed_on(
         "context_management": {"applied_edits": []},
     }
     answer = reply(TurnReply(1, "x"), finish_reason="content_filter", family="anthropic", extra=extra)
-    assert extra.items() <= SURFACE.whole(answer).items()
+    assert extra.items() <= API.body(answer).items()
     fake.stream(*streamed(answer))
     async with client.messages.stream(**ASK) as stream:
         final = await stream.get_final_message()
@@ -175,7 +175,7 @@ async def test_fields_of_the_provider_that_answered_are_passed_on(
 async def test_nothing_said_is_an_empty_message(fake: FakeProvider, client: anthropic.AsyncAnthropic) -> None:
     foreign = (Opaque("openai", {"type": "reasoning", "id": "rs_1"}),)
     answer = reply(TurnReply(1, "", foreign))
-    fake.json(SURFACE.whole(answer))
+    fake.json(API.body(answer))
     fake.stream(*streamed(answer))
     assert (await client.messages.create(**ASK)).content == []
     async with client.messages.stream(**ASK) as stream:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.compat.messages.api import SURFACE
+from gateway.compat.messages.api import API
 from gateway.runs.prompting.client_request import BadRequest
 from tests.gateway.compat.test_messages import THINKING, ask, assistant, parsed, result, use, user
 
@@ -161,7 +161,7 @@ def deep(levels: int) -> dict[str, Any]:
 )
 def test_a_bad_request_is_refused_where_it_is_wrong(body: dict[str, Any], message: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        SURFACE.parse(body)
+        API.parse(body)
     assert refused.value.detail == message
     assert (refused.value.status, refused.value.code) == (400, "invalid_request")
     if refused.value.field is not None:
@@ -170,7 +170,7 @@ def test_a_bad_request_is_refused_where_it_is_wrong(body: dict[str, Any], messag
 
 def test_a_prompt_of_which_tokens_are_counted_is_checked_alike() -> None:
     with pytest.raises(BadRequest, match="at least one message is required"):
-        SURFACE.parse_count({"model": "claude", "messages": []})
+        API.parse_count({"model": "claude", "messages": []})
 
 
 JSON = st.recursive(
@@ -216,7 +216,7 @@ BODIES = st.fixed_dictionaries(
 @settings(max_examples=500, deadline=None)
 def test_whatever_is_sent_is_understood_or_refused(body: dict[str, Any]) -> None:
     with suppress(BadRequest):
-        assert SURFACE.parse(body).messages
+        assert API.parse(body).messages
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_whatever_is_sent_is_understood_or_refused(body: dict[str, Any]) -> None
 def test_an_error_has_anthropics_shape_and_the_sdk_raises_its_own_class(
     status: int, kind: str, raised: type[Exception]
 ) -> None:
-    body = SURFACE.error(status, "code", "It went wrong.")
+    body = API.error(status, "code", "It went wrong.")
     assert body == {"type": "error", "error": {"type": kind, "message": "It went wrong."}}
     transport = httpx2.MockTransport(lambda request: httpx2.Response(status, json=body))
     client = anthropic.Anthropic(
@@ -249,9 +249,9 @@ def test_an_error_has_anthropics_shape_and_the_sdk_raises_its_own_class(
 
 
 def test_an_error_names_the_field_that_its_message_does_not() -> None:
-    said = SURFACE.error(400, "invalid_request", "Not here.", "thinking")["error"]["message"]
+    said = API.error(400, "invalid_request", "Not here.", "thinking")["error"]["message"]
     assert said == "thinking: Not here."
-    said = SURFACE.error(400, "invalid_request", "thinking is not here.", "thinking")["error"]["message"]
+    said = API.error(400, "invalid_request", "thinking is not here.", "thinking")["error"]["message"]
     assert said == "thinking is not here."
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.compat.interface import Reply, TurnReply
-from gateway.compat.messages.api import SURFACE
+from gateway.compat.messages.api import API
 from gateway.providers.anthropic import answers, requests
 from gateway.providers.interface import (
     AssistantMessage,
@@ -125,7 +125,7 @@ def test_a_prompt_written_for_the_api_is_read_again_as_it_was(
 ) -> None:
     names = Names(tool.name for tool in tools)
     body = requests.body(Prompt("claude", messages, client_tools=tools, options=options), names)
-    request = SURFACE.parse(json.loads(json.dumps(body)))
+    request = API.parse(json.loads(json.dumps(body)))
     prefill = {"prefill": True} if isinstance(messages[-1], AssistantMessage) else {}
     assert list(map(normal, request.messages)) == list(map(normal, messages))
     assert request.client_tools == tools
@@ -144,7 +144,7 @@ def test_the_choice_of_tools_is_read_again_as_it_was(
 ) -> None:
     options = Options(tool_choice=choice, parallel_tool_calls=parallel)
     prompt = Prompt("claude", (UserMessage("hi"),), client_tools=tools, options=options)
-    read = SURFACE.parse(requests.body(prompt, Names(()))).options
+    read = API.parse(requests.body(prompt, Names(()))).options
     if choice is None and parallel is False:
         choice = ToolChoice()
     assert (read.tool_choice, read.parallel_tool_calls) == (
@@ -177,7 +177,7 @@ def test_an_answer_written_for_clients_is_read_again_as_it_was(
 ) -> None:
     usage = Usage(tokens + cached, tokens, cached)
     reply = Reply("0" * 32, 1, "m", (turn,), calls, "tool_calls" if calls else "stop", usage, {})
-    read = answers.whole(json.loads(json.dumps(SURFACE.whole(reply))), Names(()))
+    read = answers.read(json.loads(json.dumps(API.body(reply))), Names(()))
     assert (read.text, read.opaque) == (turn.text, turn.opaque)
     assert [(call.id, call.name, json.loads(call.arguments)) for call in read.calls] == [
         (call.id, call.name, json.loads(call.arguments)) for call in calls
@@ -202,7 +202,7 @@ def test_a_stream_says_all_of_an_answer_however_its_parts_come(
     both: tuple[TurnReply, TurnReply], calls: tuple[SuggestedCall, ...], data: st.DataObject
 ) -> None:
     reply = Reply("0" * 32, 1, "m", both, calls, "tool_calls" if calls else "stop", Usage(), {"run_id": "r"})
-    to = SURFACE.writer(id="0" * 32, created=1, model="m", request=parsed())
+    to = API.writer(id="0" * 32, created=1, model="m", request=parsed())
     sent = [to.begin()]
     for turn in both:
         parts, text = list(turn.opaque), turn.text

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gateway.compat.responses.api import SURFACE
+from gateway.compat.responses.api import API
 from gateway.providers.interface import (
     AssistantMessage,
     ClientTool,
@@ -36,7 +36,7 @@ WEATHER = {
 
 
 def parsed(*items: dict[str, Any], **more: Any) -> ClientRequest:
-    request = SURFACE.parse({"model": "openai/gpt", "input": list(items) or "hi", **more})
+    request = API.parse({"model": "openai/gpt", "input": list(items) or "hi", **more})
     assert serialization.loads(serialization.dumps(request)) == request
     return request
 
@@ -185,7 +185,7 @@ def test_what_was_said_to_approval_requests_counts_until_the_model_answers() -> 
 
 
 def test_a_request_may_go_on_from_a_response_with_no_input() -> None:
-    request = SURFACE.parse({"model": "m", "previous_response_id": f"resp_{RUN}", "instructions": "Be kind."})
+    request = API.parse({"model": "m", "previous_response_id": f"resp_{RUN}", "instructions": "Be kind."})
     assert (request.messages, request.previous, request.instructions) == ((), RUN, "Be kind.")
     for wrong in ("resp_1", f"chatcmpl-{RUN}", RUN):
         with pytest.raises(NoSuchResponse):

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from audit.canonical import sha256_hex
 from gateway.compat.interface import Reply, TurnReply
-from gateway.compat.responses.api import SURFACE
+from gateway.compat.responses.api import API
 from gateway.providers.interface import Opaque, SuggestedCall, Usage
 
 RUN = "0123456789abcdef" * 2
@@ -48,8 +48,8 @@ def test_a_response_has_every_field_of_the_sdks_and_echoes_what_was_asked() -> N
         "model": "openai/gpt", "input": "hi", "instructions": "Be kind.", "temperature": 0.5, "metadata": {"a": "b"},
         "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": False}], "tool_choice": "required",
     }  # fmt: skip
-    request = SURFACE.parse(given)
-    whole = SURFACE.whole(reply(TurnReply(1, "Hi."), echo=request.echo))
+    request = API.parse(given)
+    whole = API.body(reply(TurnReply(1, "Hi."), echo=request.echo))
     assert checked(whole).output_text == "Hi."
     assert {name: whole[name] for name in given if name not in ("model", "input")} == {
         name: value for name, value in given.items() if name not in ("model", "input")
@@ -85,7 +85,7 @@ def full() -> Reply:
 
 
 def test_every_turn_shows_its_thoughts_text_and_managed_calls_and_the_last_one_the_clients() -> None:
-    whole = SURFACE.whole(full())
+    whole = API.body(full())
     response = checked(whole | {"tools": []})
     assert kinds(whole) == [
         "reasoning", "message", "mcp_call", "mcp_call", "reasoning", "message", "function_call", "custom_tool_call",
@@ -116,7 +116,7 @@ def waiting() -> Reply:
 
 
 def test_what_waits_for_humans_is_an_approval_request_of_a_completed_response() -> None:
-    whole = SURFACE.whole(waiting())
+    whole = API.body(waiting())
     assert (checked(whole).status, kinds(whole)) == (
         "completed", ["message", "mcp_call", "message", "mcp_approval_request"],
     )  # fmt: skip
@@ -128,7 +128,7 @@ def test_what_waits_for_humans_is_an_approval_request_of_a_completed_response() 
 
 def test_a_cut_answer_is_incomplete() -> None:
     for reason, named in (("length", "max_output_tokens"), ("content_filter", "content_filter")):
-        whole = SURFACE.whole(reply(TurnReply(1, "And"), finish_reason=reason))
+        whole = API.body(reply(TurnReply(1, "And"), finish_reason=reason))
         assert (whole["status"], whole["incomplete_details"]) == ("incomplete", {"reason": named})
         checked(whole)
 
@@ -145,8 +145,8 @@ def events(data: bytes) -> list[dict[str, Any]]:
 
 
 def writer(echo: Any = None) -> Any:
-    request = SURFACE.parse({"model": "openai/gpt", "input": "hi", **(echo or {})})
-    return SURFACE.writer(id=RUN, created=7, model="openai/gpt", request=request)
+    request = API.parse({"model": "openai/gpt", "input": "hi", **(echo or {})})
+    return API.writer(id=RUN, created=7, model="openai/gpt", request=request)
 
 
 @cache
@@ -194,7 +194,7 @@ def test_a_stream_in_any_pieces_comes_to_the_whole_response() -> None:
         stream = events(data + to.end(given))
         assert [event["sequence_number"] for event in stream] == list(range(len(stream)))
         assert stream[-1]["type"] == "response.completed"
-        last, whole = stream[-1]["response"], SURFACE.whole(given)
+        last, whole = stream[-1]["response"], API.body(given)
         assert sorted(last["output"], key=str) == sorted(whole["output"], key=str)
         assert {**last, "output": 0, "tools": 0} == {**whole, "output": 0, "tools": 0}
         added = [event["item"]["id"] for event in stream if event["type"] == "response.output_item.added"]

@@ -4,7 +4,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.compat.responses.api import SURFACE
+from gateway.compat.responses.api import API
 from gateway.runs.prompting import serialization
 from gateway.runs.prompting.client_request import BadRequest
 from tenants.errors import Refused
@@ -13,7 +13,7 @@ from tests.gateway.compat.test_responses import HI, OTHER, RUN, WEATHER, call, r
 
 def refused(*items: Any, **more: Any) -> tuple[str, str | None]:
     with pytest.raises(BadRequest) as refusal:
-        SURFACE.parse({"model": "openai/gpt", "input": list(items) or "hi", **more})
+        API.parse({"model": "openai/gpt", "input": list(items) or "hi", **more})
     assert refusal.value.status == 400
     return refusal.value.code, refusal.value.field
 
@@ -110,7 +110,7 @@ def test_a_request_too_deep_to_be_written_again_is_refused() -> None:
 
 
 def test_errors_are_openais() -> None:
-    assert SURFACE.error(404, "not_found", "There is none.", "previous_response_id") == {
+    assert API.error(404, "not_found", "There is none.", "previous_response_id") == {
         "error": {
             "message": "There is none.",
             "type": "invalid_request_error",
@@ -151,7 +151,7 @@ def _refusals(holder: Any, key: Any) -> Iterator[Refused]:
     for junk in JUNK:
         holder[key] = junk
         try:
-            request = SURFACE.parse(orjson.loads(orjson.dumps(WHOLE)))
+            request = API.parse(orjson.loads(orjson.dumps(WHOLE)))
         except Refused as refusal:
             yield refusal
         else:
