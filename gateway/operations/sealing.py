@@ -1,6 +1,6 @@
 """A round of sealing in the worker, and its alarm, which `/metrics` of the web processes shows.
 
-The alarm is a hint like any other in Redis: each round that is refused sets it again, one that is not takes it away.
+The alarm in Redis may be lost, like a wake-up: each round that is refused sets it again, one that is not takes it away.
 """
 
 import logging

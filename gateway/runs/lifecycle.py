@@ -1,6 +1,6 @@
 """Runs as the API and the workers see them: begin one, watch one, take one over, cancel one.
 
-A run that this process drives lives in `_drives`, as a task of its own: a client that goes away stops
+A run that this process drives lives in `_driven_here`, as a task of its own: a client that goes away stops
 nothing. Any other run is watched through its rows.
 """
 
@@ -19,7 +19,7 @@ from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
 from gateway.runs import loop, metrics, preparation
 from gateway.runs import repository as records
-from gateway.runs.children import below, cancelling, hints
+from gateway.runs.children import below, cancelling, waking
 from gateway.runs.children.starting import ChildrenOfCall
 from gateway.runs.conversations.sessions import SessionsOfCall
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch, NoSuchRun
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
 # How long a driver that takes a run over waits for Redis before it says so.
 _ANNOUNCED_SECONDS = 1.0
-_drives: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
+_driven_here: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
 _background: set[asyncio.Task[None]] = set()
 
@@ -105,13 +105,13 @@ def _start(execution: RunExecution, *, again: bool = False) -> None:
         leases.on_lost = _stop
         _keeper = asyncio.create_task(leases.keep())
     task = asyncio.create_task(_drive(execution, again))
-    _drives[execution.view.id] = (execution.view, task)
+    _driven_here[execution.view.id] = (execution.view, task)
 
 
 def _stop(run_id: uuid.UUID) -> None:
     """The lease is somebody else's by now: stop at once."""
-    if run_id in _drives:
-        _drives[run_id][1].cancel()
+    if run_id in _driven_here:
+        _driven_here[run_id][1].cancel()
 
 
 async def _drive(execution: RunExecution, again: bool) -> None:
@@ -128,7 +128,7 @@ async def _drive(execution: RunExecution, again: bool) -> None:
             finally:
                 watched = watched or relay.watched(view.id)
     except (RunLost, asyncio.CancelledError):
-        log.info("run let go", extra={"run_id": str(view.id)})
+        log.info("run released", extra={"run_id": str(view.id)})
     except psycopg.OperationalError as away:
         log.warning("run left to the sweeper", extra={"run_id": str(view.id), "why": type(away).__name__})
     except Exception:
@@ -139,7 +139,7 @@ async def _drive(execution: RunExecution, again: bool) -> None:
         with suppress(Exception):
             await loop.end(execution, failed)
     finally:
-        _drives.pop(view.id, None)
+        _driven_here.pop(view.id, None)
         metrics.DRIVEN.dec()
         if view.final:
             metrics.ended(view, time.monotonic() - began)
@@ -154,7 +154,7 @@ async def take_over(scope: TenantScope, run_id: uuid.UUID) -> None:
     if execution is not None:
         log.info("run taken over", extra={"run_id": str(run_id)})
         _start(execution, again=True)
-        task = _drives[run_id][1]
+        task = _driven_here[run_id][1]
         await _announced(run_id)
         await asyncio.wait([task])
 
@@ -211,7 +211,7 @@ async def _announced(run_id: uuid.UUID) -> None:
 
 async def release_all() -> None:
     """Stop driving, as when the process ends, and ask the workers to go on with every run at once."""
-    held = list(_drives.values())
+    held = list(_driven_here.values())
     for _, task in held:
         task.cancel()
     for view, task in held:
@@ -227,7 +227,7 @@ async def release_all() -> None:
 # --- watching --------------------------------------------------------------------------------------------------------
 async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     """The user's run as it is now: the live view when this process drives it, else its rows. Raises NoSuchRun."""
-    held = _drives.get(run_id)
+    held = _driven_here.get(run_id)
     if held is not None and (held[0].run.tenant_id, held[0].run.user_id) == scope:
         return held[0]
     # In one moment, since somebody may be driving it.
@@ -257,7 +257,7 @@ class _Following:
     def __init__(self, scope: TenantScope, view: RunView):
         self._scope, self._view = scope, view
         self._follower: asyncio.Task[None] | None = None
-        held = _drives.get(view.id)
+        held = _driven_here.get(view.id)
         self._driver = held[1] if held is not None and held[0] is view else None
         if self._driver is not None and not self._driver.done():
             self._driver.add_done_callback(self._driven)
@@ -278,7 +278,7 @@ class _Following:
 
 
 async def _follow(scope: TenantScope, view: RunView, *, anew: bool = False) -> None:
-    """Keep a view true while another process drives its run; `anew`: this one has driven it up to now, and hints may
+    """Keep a view true while another process drives its run; `anew`: this one has driven it up to now, and wake-ups may
     have come that only the drive has seen."""
     relay = waits().relay
     with waits().for_run(view.id) as wake_up, ExitStack() as following:
@@ -286,7 +286,7 @@ async def _follow(scope: TenantScope, view: RunView, *, anew: bool = False) -> N
             wake_up.set()
         passed_on = False
         while not view.final:
-            held = _drives.get(view.id)
+            held = _driven_here.get(view.id)
             if held is not None and held[0] is view:
                 await asyncio.wait([held[1]])
                 # One that waits for its children may have humans to wait for by now.
@@ -303,11 +303,11 @@ async def _follow(scope: TenantScope, view: RunView, *, anew: bool = False) -> N
             fence = view.run.fence
             try:
                 fresh = await look(scope, view.id)
-                refresh(view, fresh, relay.under_way(view.id) if view.id not in _drives else None)
+                refresh(view, fresh, relay.under_way(view.id) if view.id not in _driven_here else None)
             except Exception as error:
                 if not isinstance(error, psycopg.OperationalError):
                     log.exception("run not followed", extra={"run_id": str(view.id)})
-                # What was not seen may have been the last change, of which no other hint comes.
+                # What was not seen may have been the last change, of which no other wake-up comes.
                 await asyncio.sleep(POLL_SECONDS)
                 wake_up.set()
             if passed_on and view.run.fence != fence:
@@ -363,14 +363,14 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
     async with transaction(scope) as connection:
         cancelled = await cancelling.tree(connection, scope, run_id, stopped)
-    if driven := [_drives[each][1] for each in (run_id, *cancelled.run_ids) if each in _drives]:
+    if driven := [_driven_here[each][1] for each in (run_id, *cancelled.run_ids) if each in _driven_here]:
         for task in driven:
             task.cancel()
         await asyncio.wait(driven)
     if run_id not in cancelled.run_ids:
         await wakeups.publish(run_id)
-    await hints.cancelled(scope, cancelled)
+    await waking.cancelled(scope, cancelled)
     return await look(scope, run_id)
 
 
-hints.connect(drive)
+waking.connect(drive)

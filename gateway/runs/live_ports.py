@@ -20,7 +20,7 @@ from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
 from gateway.runs import loop
 from gateway.runs import repository as records
-from gateway.runs.children import below, cancelling, ending, hints
+from gateway.runs.children import below, cancelling, ending, waking
 from gateway.runs.children.cancelling import Cancelled
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import continuity
@@ -181,10 +181,10 @@ class LiveRunPorts:
                 unit = LiveUnitOfWork(execution, connection)
                 yield unit
         await outbox.ask(unit.notified)
-        await hints.changed(unit.waiting_above)
+        await waking.changed(unit.waiting_above)
         if unit.ended_call_of is not None:
-            await hints.call_ended(execution.scope, unit.ended_call_of)
-        await hints.cancelled(execution.scope, unit.cancelled)
+            await waking.call_ended(execution.scope, unit.ended_call_of)
+        await waking.cancelled(execution.scope, unit.cancelled)
         if unit.entered:
             await live.announce(*execution.scope)
 

@@ -53,7 +53,7 @@ async def _waiting(person: Person, workers: Workers) -> tuple[str, dict[str, Any
     """The conversation of a run that waits for an answer, and its question."""
     view = await lifecycle.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while view.id in lifecycle._drives or not view.suspended:
+        while view.id in lifecycle._driven_here or not view.suspended:
             await workers.work(person)
             view = await lifecycle.look(person.scope, view.id)
             await asyncio.sleep(0.01)

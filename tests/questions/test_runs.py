@@ -59,7 +59,7 @@ async def _rest(person: Person, workers: Workers, run_id: uuid.UUID) -> RunView:
         while True:
             await workers.work(person)
             view = await lifecycle.look(person.scope, run_id)
-            if run_id not in lifecycle._drives and (view.final or view.suspended):
+            if run_id not in lifecycle._driven_here and (view.final or view.suspended):
                 return view
             await asyncio.sleep(0.01)
 

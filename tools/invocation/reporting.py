@@ -13,7 +13,7 @@ from audit.canonical import canonical
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.invocation import lookup
 from tools.invocation.errors import ReportedOtherwise
-from tools.invocation.in_worker.execution import kept
+from tools.invocation.in_worker.execution import stored_output
 from tools.invocation.once.pending import PREFIX
 
 MAX_ERROR = 2000
@@ -69,7 +69,7 @@ async def _one(connection: Connection, caller: TenantScope, said: Report, client
             return call
     tool = await lookup.of_call(connection, said.tool)
     about = f"Reported by {client}" if client else "Reported by a client"
-    output = kept(said.output) if said.error is None else {}
+    output = stored_output(said.output) if said.error is None else {}
     [call] = await reported.record(
         connection,
         caller,

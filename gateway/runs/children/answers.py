@@ -15,7 +15,7 @@ from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, canonical
 from gateway.runs.rows import Run
-from tools.invocation.in_worker.execution import kept
+from tools.invocation.in_worker.execution import stored_output
 from tools.schemas import closed, schema
 
 _SHOWN = 200
@@ -85,7 +85,7 @@ def _outcome(call: ToolCall, run: Run, content: str, more: dict[str, Any] | None
         said = said if len(said) <= _SHOWN else said[:_SHOWN] + "…"
         display = f"{agent} answered: {said}" if run.status == "completed" else f"{agent} ran out of its limits: {said}"
         return Outcome(
-            **kept(output | (more or {})),
+            **stored_output(output | (more or {})),
             display=display,
             side_effects=[{"kind": "run", "id": str(run.id), "action": run.status}],
             execution_time_ms=_elapsed(call),

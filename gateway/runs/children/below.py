@@ -17,7 +17,7 @@ _ANCESTORS_WAIT = """
         UNION ALL SELECT r.id, r.parent_run_id, r.turns FROM runs r JOIN above ON r.id = above.parent_run_id)
     UPDATE turns t SET suspensions = suspensions + 1 FROM above
     WHERE t.run_id = above.id AND t.number = above.turns RETURNING above.id"""
-# Of runs that have let go: of one that is about to, no turn above says yet that a human is waited for.
+# Of runs that were released: of one that is about to be, no turn above says yet that a human is waited for.
 _APPROVALS_OF = """
     SELECT b.* FROM approvals_below(%s, %s, %s) b JOIN runs r ON r.id = b.asked_by AND r.status = 'requires_action'
     ORDER BY b.path, b.approval_id"""

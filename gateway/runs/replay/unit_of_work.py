@@ -87,7 +87,7 @@ class ReplayUnitOfWork:
         return replace(run, **values)
 
     async def suspend(self, turn: TurnView, notice: str) -> Run | None:
-        """Let go of the run, unless it was ended before it was let go of."""
+        """Release the run, unless it was ended before."""
         recorded = self._state.recording.turn(turn.number)
         unfinished = recorded is not None and self._state.suspensions < recorded.suspensions
         if not unfinished and not self._state.undecided():

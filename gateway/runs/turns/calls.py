@@ -108,7 +108,7 @@ def halting(execution: RunExecution, turn: TurnView) -> RunCall | None:
 async def wait(execution: RunExecution, turn: TurnView) -> None:
     """Wait until the turn's calls are final, sending the next ones when it is their turn.
 
-    When only humans and children can move the others, the run is let go of, to wait in its rows.
+    When only humans and children can move the others, the run is released, to wait in its rows.
     """
     async with asyncio.timeout(max(0.0, execution.seconds_left)):
         while True:
@@ -139,7 +139,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
                 turn.suspensions += suspended.status == "requires_action"
                 advance(execution.view, suspended)
                 if execution.wake_up.is_set():
-                    # A human decided, or a child ended, while we let go, and may have found the run still held.
+                    # A human who decided meanwhile, or a child that ended, may have found the run still held.
                     await execution.ports.request_takeover(execution.scope, execution.view.id)
             if not batch:
                 return
@@ -152,7 +152,7 @@ def _batch(execution: RunExecution, turn: TurnView) -> list[uuid.UUID]:
 
 
 def _moves_on(execution: RunExecution, turn: TurnView, batch: list[uuid.UUID]) -> bool:
-    """Whether there is something to write: a call to be queued, a decision to be noted, a run to be let go of."""
+    """Whether there is something to write: a call to be queued, a decision to be noted, a run to be released."""
     of_batch = [call for call in turn.calls if call.id in batch]
     waiting = any(call.status in ("proposed", "awaiting_approval") or call.answered for call in of_batch)
     left_to_humans = not batch and not at_rest(turn) and not halting(execution, turn)

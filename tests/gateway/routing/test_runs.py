@@ -210,7 +210,7 @@ async def test_a_cancelled_run_asks_no_fallback(tenant: Cast, upstream: Upstream
     # As another process does: nobody stops the driver in this one.
     assert rows("UPDATE runs SET status = 'cancelled', fence = fence + 1 WHERE id = %(r)s RETURNING id", r=view.id)
     upstream.release.set()
-    task = lifecycle._drives[view.id][1]
+    task = lifecycle._driven_here[view.id][1]
     await task
     assert upstream.models_asked == ["m1"]
 

@@ -338,7 +338,7 @@ def _reads(tool: Tool, call: ToolCall) -> frozenset[str]:
 def _success(result: ToolResult, began: float, reads: frozenset[str]) -> Outcome:
     """The result as it is recorded; raises ToolError's fault as a crash when the output is no JSON."""
     try:
-        output = kept(result.output)
+        output = stored_output(result.output)
     except NotCanonical as error:
         raise TypeError(f"the tool's output is not JSON: {error}") from None
     return Outcome(
@@ -350,7 +350,7 @@ def _success(result: ToolResult, began: float, reads: frozenset[str]) -> Outcome
     )
 
 
-def kept(output: Any) -> dict[str, Any]:
+def stored_output(output: Any) -> dict[str, Any]:
     """What is recorded of an output: `output`, cut where it is long, with bytes and hash of the whole.
 
     Raises NotCanonical.

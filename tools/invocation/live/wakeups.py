@@ -37,7 +37,7 @@ class WakeUp(asyncio.Event):
     async def gathered(self, times: int, seconds: float) -> None:
         """Wait until it is set, and from then on for so many seconds at most until it was set so many times.
 
-        The number is a guess: any hint counts, and one may be lost.
+        The number is a guess: any wake-up counts, and one may be lost.
         """
         await self.wait()
         if self._times >= times:
@@ -55,7 +55,7 @@ async def publish(run_id: uuid.UUID) -> None:
     try:
         await redis.client().publish(CHANNEL, run_id.bytes)
     except (RedisError, OSError, TimeoutError) as away:
-        log.warning("hint lost", extra={"run_id": str(run_id), "why": type(away).__name__})
+        log.warning("wake-up lost", extra={"run_id": str(run_id), "why": type(away).__name__})
 
 
 def _heed_cancellation() -> None:

@@ -45,7 +45,7 @@ async def answered(person: Person, view: RunView) -> dict[str, Any]:
 
 
 def _at_rest(runs: list[dict[str, Any]]) -> bool:
-    return not {run["id"] for run in runs} & {*lifecycle._drives} and "in_progress" not in {
+    return not {run["id"] for run in runs} & {*lifecycle._driven_here} and "in_progress" not in {
         run["status"] for run in runs
     }
 

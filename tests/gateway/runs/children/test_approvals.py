@@ -101,7 +101,7 @@ async def test_a_request_is_told_above_once_the_run_that_asked_has_let_go(
     monkeypatch.setattr(LiveUnitOfWork, "suspend", late)
     view = await begun(tenant.alice, subagent(MAIL))
     await asked.wait()
-    await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in lifecycle._drives)
+    await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in lifecycle._driven_here)
     assert len(rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)) == 1
     assert await reported() == (False, 0)
     let_go.set()

@@ -12,7 +12,7 @@ import pytest
 from audit.calls import reading
 from gateway.operations import sweeper
 from gateway.runs import lifecycle
-from gateway.runs.children import hints
+from gateway.runs.children import waking
 from gateway.runs.lifecycle import ChildrenOfRuns
 from tenants.scope.transactions import TenantScope, transaction
 from tests.database import rows
@@ -102,7 +102,7 @@ async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_t
     async def taken_over(*ids: Any) -> None:
         asked.append(ids[-1])
 
-    monkeypatch.setattr(hints, "call_ended", _lost)
+    monkeypatch.setattr(waking, "call_ended", _lost)
     monkeypatch.setattr(sweeper, "request_takeover", taken_over)
     with monkeypatch.context() as lost:
         lost.setattr(lifecycle, "take_over", _lost)
@@ -123,7 +123,7 @@ async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_t
 async def test_a_child_whose_parent_ended_before_it_took_note_is_looked_at_once_more(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hints, "call_ended", _lost)
+    monkeypatch.setattr(waking, "call_ended", _lost)
     view = await begun(tenant.alice, subagent("Hello."), MAIL)
     await answered(tenant.alice, view)
     await eventually(lambda: tree(tenant.alice)[1]["status"] == "completed")
@@ -137,8 +137,8 @@ async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer
     view = await begun(tenant.alice, subagent("Hello."))
     # Before that nobody has begun the child, and only the sweeper would.
     await eventually(lambda: len(tree(tenant.alice)) == 2)
-    if view.id in lifecycle._drives:
-        lifecycle._drives[view.id][1].cancel()
+    if view.id in lifecycle._driven_here:
+        lifecycle._driven_here[view.id][1].cancel()
     await eventually(lambda: [run["status"] for run in tree(tenant.alice)][1:] == ["completed"])
     async with transaction(tenant.alice.scope) as connection:
         await connection.execute(
@@ -172,7 +172,7 @@ async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pyt
 
     view = await begun(tenant.alice, subagent(MAIL))
     await answered(tenant.alice, view)
-    await eventually(lambda: not {run["id"] for run in tree(tenant.alice)} & {*lifecycle._drives})
+    await eventually(lambda: not {run["id"] for run in tree(tenant.alice)} & {*lifecycle._driven_here})
     before = tree(tenant.alice)
     monkeypatch.setattr(sweeper, "request_takeover", request_takeover)
     await sweeper.sweep()

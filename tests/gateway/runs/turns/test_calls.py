@@ -88,7 +88,7 @@ async def test_calls_that_end_together_are_looked_at_together(monkeypatch: pytes
         for call_id in list(ports.calls)[2 * step : 2 * step + 2]:
             ports.finish(call_id)
     await driving
-    # Reading the rights and committing the turn; a look at three hints, and one at the end of the last.
+    # Reading the rights and committing the turn; a look at three wake-ups, and one at the end of the last.
     assert (seen, ports.looks) == ([2, 3], 5)
     assert ports.end == RunEnd("incomplete", "", "max_turns")
 

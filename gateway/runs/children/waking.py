@@ -1,4 +1,4 @@
-"""Lets a parent know that a call of it has ended with its child: a hint, which the sweeper makes up for when lost."""
+"""Wakes a parent whose call has ended with its child. The sweeper makes up for a wake-up that is lost."""
 
 import uuid
 from collections.abc import Callable, Iterable
