@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 from redis import Redis
-from redis.asyncio import BlockingConnectionPool
 
 from audit.calls.recorder import NewCall
 from tools.gates import order, policy, rate_counter
@@ -20,22 +18,28 @@ from tools.gates.rate_counter import LimitsUnavailable
 from tools.interface import Tier
 from tools.invocation import evaluation
 from tools.invocation.evaluation import Suggestion
+from tools.network.line import _Answers
 
 NOTE = '{"title": "a", "content": "b"}'
 
 
 @pytest.fixture
-def trips(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often a connection to Redis was used."""
-    counted: Counter[str] = Counter()
-    used = BlockingConnectionPool.get_connection
+def line(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What goes over the connection to Redis that is shared, in its order."""
+    seen: list[str] = []
+    ask, give = _Answers.ask, _Answers._give
 
-    async def get(self: BlockingConnectionPool, *given: Any, **more: Any) -> Any:
-        counted["redis"] += 1
-        return await used(self, *given, **more)
+    def asked(self: _Answers, packed: bytes, seconds: float) -> asyncio.Future[Any]:
+        seen.append("asked")
+        return ask(self, packed, seconds)
 
-    monkeypatch.setattr(BlockingConnectionPool, "get_connection", get)
-    return counted
+    def given(self: _Answers, said: Any) -> None:
+        seen.append("answered")
+        give(self, said)
+
+    monkeypatch.setattr(_Answers, "ask", asked)
+    monkeypatch.setattr(_Answers, "_give", given)
+    return seen
 
 
 def _charge(**more: Any) -> dict[str, Any]:
@@ -57,14 +61,14 @@ async def _evaluated(*suggestions: tuple[str, str], rate: str = "30/m") -> list[
     )
 
 
-async def test_a_turns_calls_are_counted_in_one_round_trip_and_in_their_order(trips: Counter[str]) -> None:
+async def test_a_turns_calls_are_counted_in_one_round_trip_and_in_their_order(line: list[str]) -> None:
     await rate_counter.charge(**_charge())
-    trips.clear()
+    line.clear()
     calls = await _evaluated(*[("save_note", NOTE)] * 5, rate="3/m")
     assert [call.refusal and call.refusal.code for call in calls] == [None] * 3 + ["rate_limited"] * 2
     assert [call.decision[-2]["log"] for call in calls[:3]] == ["2 of 3 left", "1 of 3 left", "0 of 3 left"]
     assert [(call.position, call.id.int) for call in calls] == [(number, number) for number in range(5)]
-    assert trips["redis"] == 1
+    assert line == ["asked"] * 5 + ["answered"] * 5
 
 
 async def test_a_wrong_call_counts_against_the_corrections_of_those_after_it_in_its_turn() -> None:
@@ -82,13 +86,12 @@ async def test_what_is_asked_together_is_asked_again_of_a_redis_that_forgot_the_
     await rate_counter.charge(**charge)
     with Redis.from_url(settings.REDIS_URL) as redis:
         redis.script_flush()
-    with rate_counter.together():
-        charges = await asyncio.gather(*(rate_counter.charge(**charge) for _ in range(4)))
+    charges = await asyncio.gather(*(rate_counter.charge(**charge) for _ in range(4)))
     assert [(each.allowed, each.remaining) for each in charges] == [(True, 1), (True, 0), (False, 0), (False, 0)]
 
 
 async def test_each_of_those_that_ask_together_is_told_that_redis_is_away() -> None:
-    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"), rate_counter.together():
+    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
         asked = [rate_counter.charge(**_charge()) for _ in range(3)]
         told = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(each) for each in told] == [LimitsUnavailable] * 3
@@ -96,9 +99,9 @@ async def test_each_of_those_that_ask_together_is_told_that_redis_is_away() -> N
 
 async def test_one_that_is_cancelled_takes_no_answer_from_the_others() -> None:
     charge = _charge()
-    with rate_counter.together():
-        first, second = (asyncio.create_task(rate_counter.charge(**charge)) for _ in range(2))
-        await asyncio.sleep(0)
-        first.cancel()
-        assert (await second).remaining == 1
+    await rate_counter.charge(**charge)
+    first, second = (asyncio.create_task(rate_counter.charge(**charge)) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).remaining == 0
     assert first.cancelled()

@@ -11,9 +11,7 @@ import asyncio
 import hashlib
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from redis.exceptions import NoScriptError
@@ -117,86 +115,13 @@ async def charge_all(limits: Mapping[str, int], seconds: int, *, count: bool = T
     ]
 
 
-@contextmanager
-def together() -> Iterator[None]:
-    """Ask in one round trip what coroutines inside ask at a time; each is answered as if it had been asked in order."""
-    token = _batch.set(_Batch())
-    try:
-        yield
-    finally:
-        _batch.reset(token)
-
-
-class _Batch:
-    """Questions that are asked together, once whoever was ready to run before has asked."""
-
-    def __init__(self) -> None:
-        self._asked: list[_Question] = []
-        self._sending: set[asyncio.Task[None]] = set()
-
-    async def ask(self, arguments: tuple[str | int, ...]) -> list[int]:
-        """The script's answer."""
-        loop = asyncio.get_running_loop()
-        if not self._asked:
-            loop.call_soon(self._flush)
-        question = _Question(arguments, loop.create_future())
-        self._asked.append(question)
-        return await question.answer
-
-    def _flush(self) -> None:
-        asked, self._asked = self._asked, []
-        sending = asyncio.create_task(_send(asked))
-        self._sending.add(sending)
-        sending.add_done_callback(self._sending.discard)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    arguments: tuple[str | int, ...]
-    answer: asyncio.Future[list[int]]
-
-    def settle(self, answer: list[int] | Exception) -> None:
-        if self.answer.done():
-            return
-        if isinstance(answer, Exception):
-            self.answer.set_exception(answer)
-        else:
-            self.answer.set_result(answer)
-
-
-_batch: ContextVar[_Batch | None] = ContextVar("batch", default=None)
-
-
-async def _send(asked: Sequence[_Question]) -> None:
-    answers: Sequence[list[int] | Exception]
-    try:
-        async with redis.client().pipeline(transaction=False) as pipeline:
-            for question in asked:
-                pipeline.evalsha(_SHA, *question.arguments)  # type: ignore[arg-type]
-            answers = await pipeline.execute(raise_on_error=False)
-    except Exception as away:
-        answers = [away] * len(asked)
-    for question, answer in zip(asked, answers, strict=True):
-        if isinstance(answer, NoScriptError):
-            try:
-                answer = await _alone(*question.arguments)
-            except Exception as away:
-                answer = away
-        question.settle(answer)
-
-
 async def _run(*arguments: str | int) -> list[int]:
-    batch = _batch.get()
-    return await (_alone(*arguments) if batch is None else batch.ask(arguments))
-
-
-async def _alone(*arguments: str | int) -> list[int]:
-    """The script's answer; its text is sent only to a Redis that does not have it."""
-    client = redis.client()
+    """The script's answer; its text is sent only to a Redis that does not have it. Those who ask at a time are answered
+    in their order, in one round trip."""
     try:
-        answer: list[int] = await client.evalsha(_SHA, *arguments)  # type: ignore[arg-type]
+        answer: list[int] = await redis.ask("EVALSHA", _SHA, *arguments)
     except NoScriptError:
-        answer = await client.eval(_SCRIPT, *arguments)  # type: ignore[arg-type]
+        answer = await redis.ask("EVAL", _SCRIPT, *arguments)
     return answer
 
 

@@ -13,7 +13,7 @@ from audit.calls.recorder import Failure, NewCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tools.errors import ToolValidationError
-from tools.gates import order, rate_counter
+from tools.gates import order
 from tools.gates.checks import taint
 from tools.gates.interface import Approval, Caller, Candidate, Gate, GateContext, GateResult, Occasion, Rights
 from tools.gates.policy import Policy
@@ -61,8 +61,7 @@ async def evaluate(
         judged = [await _evaluate(suggestions[0], context, failures, gates)]
     else:
         # They are begun in order, and each goes on until its limit is asked about: all of them are, at once.
-        with rate_counter.together():
-            judged = await asyncio.gather(*(_evaluate(each, context, failures, gates) for each in suggestions))
+        judged = await asyncio.gather(*(_evaluate(each, context, failures, gates) for each in suggestions))
     return [each.as_call(position, most_seconds, new_id) for position, each in enumerate(judged)]
 
 

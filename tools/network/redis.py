@@ -2,20 +2,26 @@
 give up quickly."""
 
 import asyncio
+from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import redis.asyncio as redis
 from django.conf import settings
+from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
+
+from tools.network.line import Line, Word
 
 # What a command raises that was not carried out, or perhaps not.
 AWAY = (RedisError, OSError, TimeoutError)
 _SECONDS = 2.0
 _CONNECTIONS = 16
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
 
 
 def client() -> redis.Redis:
@@ -37,8 +43,35 @@ def client() -> redis.Redis:
     return _clients[loop]
 
 
+def line() -> Line:
+    """This event loop's connection for what every call asks, such as its rate limit: all share it.
+
+    Commands give up and are sent again as the client's. None that blocks may be sent over it.
+    """
+    loop = asyncio.get_running_loop()
+    found = _lines.get(loop)
+    if found is None:
+        found = _lines[loop] = Line(partial(connection_of, client()), _SECONDS)
+    return found
+
+
+async def ask(*words: Word) -> Any:
+    """The answer to a command over the event loop's `line`."""
+    return await line().ask(*words)
+
+
+async def connection_of(of: redis.Redis) -> AbstractConnection:
+    """A connection that a client has made, and does not have."""
+    connection = of.connection_pool.make_connection()
+    await connection.connect()
+    return connection
+
+
 async def close() -> None:
     """Close this event loop's client."""
+    line_of = _lines.pop(asyncio.get_running_loop(), None)
+    if line_of is not None:
+        line_of.close()
     held = _clients.pop(asyncio.get_running_loop(), None)
     if held is not None:
         await held.aclose()

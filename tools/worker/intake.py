@@ -13,6 +13,7 @@ import base64
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,7 +23,8 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ResponseError
 
-from tools.network.redis import AWAY
+from tools.network.line import Line
+from tools.network.redis import AWAY, connection_of
 from tools.worker import background, broker
 from tools.worker.background import Lane, Work
 
@@ -60,6 +62,8 @@ class Intake:
         self._room = asyncio.Event()
         self._room.set()
         self._client: redis.Redis | None = None
+        # For the commands that wait for a message.
+        self._lines: dict[str, Line] = {}
         self._several = True
 
     def consume(self, queue: str) -> None:
@@ -87,6 +91,8 @@ class Intake:
         except AWAY as away:
             log.warning("messages left to the sweeper", extra={"messages": len(held), "why": type(away).__name__})
         finally:
+            for line in self._lines.values():
+                line.close()
             if self._client is not None:
                 await self._client.aclose()
 
@@ -109,6 +115,12 @@ class Intake:
                 retry=Retry(NoBackoff(), 0),
             )
         return self._client
+
+    def _line(self, key: str) -> Line:
+        if key not in self._lines:
+            seconds = self._app.conf.broker_transport_options.get("socket_timeout", 5)
+            self._lines[key] = Line(partial(connection_of, self._broker()), seconds)
+        return self._lines[key]
 
     async def _take(self, queue: str, cancelled: asyncio.Event) -> None:
         key = self._prefix + queue
@@ -136,13 +148,13 @@ class Intake:
         if self._several:
             count = min(_TOGETHER, self._most - len(self._held))
             try:
-                found: Any = await self._broker().blmpop(_WAITS, 1, key, direction="RIGHT", count=count)
+                found: Any = await self._line(key).ask("BLMPOP", _WAITS, 1, key, "RIGHT", "COUNT", count)
             except ResponseError:
                 # Redis 6 does not know it.
                 self._several = False
             else:
                 return [] if found is None else found[1]
-        found = await self._broker().brpop(key, _WAITS)
+        found = await self._line(key).ask("BRPOP", key, _WAITS)
         return [] if found is None else [found[1]]
 
     async def _sort(self, queue: str, messages: list[bytes]) -> None:

@@ -53,7 +53,7 @@ class WakeUp(asyncio.Event):
 async def publish(run_id: uuid.UUID) -> None:
     """Say that a run, or a call without a run, changed; Redis being away is nobody's error."""
     try:
-        await redis.client().publish(CHANNEL, run_id.bytes)
+        await redis.ask("PUBLISH", CHANNEL, run_id.bytes)
     except (RedisError, OSError, TimeoutError) as away:
         log.warning("wake-up lost", extra={"run_id": str(run_id), "why": type(away).__name__})
 

@@ -1,0 +1,121 @@
+"""The connection to Redis that many share: answers in their order, and what becomes of one that breaks."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from redis import Redis
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError as ConnectionLost
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as AnsweredTooLate
+
+from tools.network import redis
+from tools.network.line import Line
+
+
+@pytest.fixture
+async def line() -> AsyncIterator[Line]:
+    """One of the test's own."""
+    line = Line(partial(redis.connection_of, redis.client()), 30)
+    yield line
+    line.close()
+
+
+def _name() -> str:
+    return f"test:{uuid.uuid4()}"
+
+
+def _kill(client_id: int) -> None:
+    with Redis.from_url(settings.REDIS_URL) as other:
+        other.client_kill_filter(_id=str(client_id))
+
+
+async def test_those_who_ask_at_a_time_are_answered_in_their_order_over_one_connection(line: Line) -> None:
+    name = _name()
+    asked = [line.ask("INCR", name) if number % 2 else line.ask("CLIENT", "ID") for number in range(40)]
+    answers = await asyncio.gather(*asked)
+    assert answers[1::2] == list(range(1, 21))
+    assert len(set(answers[::2])) == 1
+
+
+async def test_a_refused_command_ends_nothing_but_itself(line: Line) -> None:
+    name = _name()
+    before = await line.ask("CLIENT", "ID")
+    refused = line.ask("LPUSH", name), line.ask("EVALSHA", "0" * 40, 0), line.ask("SET", name, b"\x00\r\n")
+    wrong, unknown, done = await asyncio.gather(*refused, return_exceptions=True)
+    assert (type(wrong), type(unknown), done) == (ResponseError, NoScriptError, b"OK")
+    assert await line.ask("GET", name) == b"\x00\r\n"
+    assert await line.ask("CLIENT", "ID") == before
+
+
+async def test_a_command_goes_over_a_new_connection_once_the_last_one_was_closed(line: Line) -> None:
+    before = await line.ask("CLIENT", "ID")
+    _kill(before)
+    assert await line.ask("CLIENT", "ID") != before
+
+
+async def test_a_command_whose_connection_breaks_is_sent_once_more(line: Line) -> None:
+    name, held = _name(), await line.ask("CLIENT", "ID")
+    waiting = asyncio.create_task(line.ask("BLPOP", name, 0))
+    await asyncio.sleep(0)
+    _kill(held)
+    with Redis.from_url(settings.REDIS_URL) as other:
+        other.rpush(name, "found")
+    assert await waiting == [name.encode(), b"found"]
+    assert await line.ask("CLIENT", "ID") != held
+
+
+async def test_a_command_is_not_sent_a_third_time() -> None:
+    made = 0
+
+    async def broken() -> AbstractConnection:
+        nonlocal made
+        made += 1
+        connection = await redis.connection_of(redis.client())
+        await connection.send_command("CLIENT", "ID")
+        _kill(await connection.read_response())
+        return connection
+
+    with pytest.raises(ConnectionLost):
+        await Line(broken, 30).ask("BLPOP", _name(), 0)
+    assert made == 2
+
+
+async def test_a_command_that_is_not_answered_in_time_ends_its_connection_and_what_waits_behind_it(line: Line) -> None:
+    line._seconds = 0.2
+    held = asyncio.gather(line.ask("BLPOP", _name(), 0), line.ask("PING"), return_exceptions=True)
+    assert [type(each) for each in await held] == [AnsweredTooLate] * 2
+    line._seconds = 30
+    assert await line.ask("PING") == b"PONG"
+
+
+async def test_one_that_is_cancelled_while_the_connection_is_made_leaves_it_to_the_others(line: Line) -> None:
+    first, second = (asyncio.create_task(line.ask("PING")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == b"PONG"
+    assert first.cancelled()
+
+
+async def test_everybody_is_told_that_redis_is_away_and_served_once_it_is_back() -> None:
+    with override_settings(REDIS_URL="redis://127.0.0.1:1/0"):
+        away = Line(partial(redis.connection_of, redis.client()), 30)
+    told = await asyncio.gather(*(away.ask("PING") for _ in range(3)), return_exceptions=True)
+    assert all(isinstance(each, RedisError | OSError) for each in told)
+    await redis.close()
+    assert await redis.ask("PING") == b"PONG"
+
+
+async def test_a_closed_line_says_so_to_whoever_waits_and_sends_nothing_again(line: Line) -> None:
+    before = await line.ask("CLIENT", "ID")
+    waiting = asyncio.create_task(line.ask("BLPOP", _name(), 0))
+    await asyncio.sleep(0)
+    line.close()
+    with pytest.raises(RedisError, match="closed"):
+        await waiting
+    assert await line.ask("CLIENT", "ID") != before
