@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import arrows, journal, report
+from tests.faults import arrows, journal, money, report
 from tests.faults.deployment import Deployment
 from tests.faults.remote import Remote
 
@@ -15,6 +15,7 @@ def deployment() -> Iterator[Deployment]:
     with Deployment() as standing:
         journal.install(standing.services.database_owner_url)
         arrows.install(standing.services.database_owner_url)
+        money.install(standing.services.database_owner_url)
         yield standing
 
 

@@ -29,7 +29,7 @@ PACKAGE = Path(__file__).parent / "package"
 LONG = os.environ.get("TOOLGATE_FAULTS") == "long"
 # Agents beside the tenants' default ones: what differs from those.
 AGENTS: dict[str, dict[str, Any]] = {"brief": {"max_turns": 1}, "hasty": {"max_seconds": 2}}
-AGENTS |= {"thrifty": {}, "measured": {"max_run_tokens": 150_000}, "costly": {"max_run_usd": "0.15"}}
+AGENTS |= {"thrifty": {}, "frugal": {}, "measured": {"max_run_tokens": 150_000}, "costly": {"max_run_usd": "0.15"}}
 # What the model of their runs costs, so that money has something to count.
 PRICES = [{"model": "offline/*", "input": "1", "output": "1"}]
 

@@ -24,11 +24,16 @@ def table(lines: list[list[str]]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=False)).rstrip() for each in whole]
 
 
-def of_trees(met: Counter[str], ends: Counter[str], runs: int, calls: int, wrong: list[str]) -> list[str]:
-    """What became of trees of runs: how often each arrow was met in its COMMIT, how the roots ended, what is wrong."""
+def of_trees(
+    met: Counter[str], ends: Counter[str], limits: Counter[str], runs: int, calls: int, wrong: list[str]
+) -> list[str]:
+    """What became of trees of runs: how often each arrow was met in its COMMIT, how the roots ended, how many runs
+    ended at which limit, what is wrong."""
     width = max(map(len, met), default=0)
     trees = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    at_limits = ", ".join(f"{count} {name}" for name, count in sorted(limits.items())) or "none"
     return [
         *(f"{name.ljust(width)}  killed {count}" for name, count in sorted(met.items())),
         f"{sum(ends.values())} trees ({trees}), {runs} runs, {calls} calls, {len(wrong)} wrong",
+        f"runs that a limit ended: {at_limits}",
     ]

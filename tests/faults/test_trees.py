@@ -1,7 +1,7 @@
 """Trees of runs whose processes are killed inside the COMMIT of every arrow, and at random: every one of them ends, and
 nothing of it is left open, had twice, or spent beyond its limits.
 
-The long suite takes 1,000, a hundred at once; `TREES=200 make faults ARGS=tests/faults/test_trees.py` that many.
+The long suite takes 1,000, a hundred at once; `TREES=150 make faults ARGS=tests/faults/test_trees.py` that many.
 """
 
 import os
@@ -11,10 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from decimal import Decimal
 
 import pytest
 
-from tests.faults import report, trees
+from tests.faults import money, report, trees
 from tests.faults.arrows import Holds, Stuck
 from tests.faults.client import Client, Request
 from tests.faults.decisions import Humans
@@ -25,8 +26,9 @@ from tests.faults.remote import Remote
 from tests.faults.trees import HELD, VERDICTS, Held
 
 TREES = int(os.environ.get("TREES") or (1000 if LONG else 12))
+ROUNDS = -(-TREES // 100)
 # So many at once are held in a COMMIT, with a connection each, and as many go on.
-WIDTH = 50 if TREES > 12 else 6
+WIDTH = -(-TREES // (2 * ROUNDS))
 CONNECTIONS = 20 + WIDTH
 # Longer than any step takes.
 STILL_SECONDS = 10
@@ -37,13 +39,15 @@ Record = Callable[[str, object], None]
 
 # Upon the trees that are begun when those that were held have lost their processes.
 MORE = ["kill -9 web", "kill -9 worker", "messages duplicated", "Valkey flushed", "kill -9 PostgreSQL"]
-# Of the trees that are not held: one in four by the default agent, one in four under a budget of requests, one in four
-# with tokens of their own, and one in four with money of their own.
-AGENTS = ("", "measured", "costly", "thrifty")
-# Of an agent whose trees are not held: a COMMIT that is held has the budget's row locked.
+# Of the trees that are not held, a fifth each: by the default agent, with tokens of their own, with money of their own,
+# under a budget of requests, and under one of money.
+AGENTS = ("", "measured", "costly", "thrifty", "frugal")
+# Of agents whose trees are not held: a COMMIT that is held has the budget's row locked.
 _TIGHT = """
     INSERT INTO budgets (id, tenant_id, agent_id, unit, period, amount)
-    SELECT gen_random_uuid(), tenant_id, id, 'requests', 'total', %s FROM agents WHERE slug = 'thrifty'"""
+    SELECT gen_random_uuid(), tenant_id, id, %s, 'total', %s FROM agents WHERE slug = %s"""
+# About what a tree uses that nothing stops.
+OF_A_TREE = {"requests": Decimal(10), "usd": Decimal("0.016")}
 _UNHURRIED = """
     INSERT INTO tool_settings (id, tenant_id, tool_name, rate, enabled, tier, approvals_needed, approval_seconds)
     SELECT gen_random_uuid(), id, 'subagent', '100000/m', true, '', 1, 86400 FROM tenants ON CONFLICT DO NOTHING"""
@@ -58,9 +62,11 @@ def roomy(deployment: Deployment) -> Iterator[None]:
 
 @pytest.fixture
 def budgeted(deployment: Deployment) -> Iterator[None]:
-    """For the agent `thrifty`, requests for about half of what its trees would ask."""
+    """For `thrifty` requests, and for `frugal` money, for about half of what their trees would use."""
     deployment.change(_UNHURRIED)
-    deployment.change(_TIGHT, max(8, TREES // 2))
+    each = -(-ROUNDS * WIDTH // len(AGENTS))
+    for slug, unit in (("thrifty", "requests"), ("frugal", "usd")):
+        deployment.change(_TIGHT, unit, max(1, each // 2) * OF_A_TREE[unit], slug)
     yield
     deployment.change("DELETE FROM budgets")
 
@@ -186,7 +192,8 @@ def test_trees_whose_processes_are_killed_at_every_arrow_lose_and_double_nothing
     wrong: list[str] = []
     ends: Counter[str] = Counter()
     met: Counter[str] = Counter()
-    for number in range(max(1, TREES // (2 * WIDTH))):
+    limits: Counter[str] = Counter()
+    for number in range(ROUNDS):
         deployment.wait_working()
         began = time.monotonic()
         with ExitStack() as humans:
@@ -201,13 +208,16 @@ def test_trees_whose_processes_are_killed_at_every_arrow_lose_and_double_nothing
         wrong += found.wrong()
         met.update(taken.met)
         ends.update(str(client.body.get("status", client.status)) for client in taken.clients.values())
+        limits.update(money.stopped(deployment, [*taken.clients]))
         if LONG:
             said = (
                 f"round {number + 1}: {sum(ends.values())} trees, {len(wrong)} wrong, {time.monotonic() - began:.0f} s"
             )
             print(said, *found.wrong(), sep="\n", file=sys.__stderr__, flush=True)
-    wrong += trees.budgets(deployment)
-    record_property("trees", report.of_trees(met, ends, runs, calls, wrong))
+    wrong += money.beyond(deployment)
+    record_property("trees", report.of_trees(met, ends, limits, runs, calls, wrong))
     assert wrong == []
+    # Nothing is found where nothing comes to its limits.
+    assert TREES < 100 or {"run_usd_spent", "budget_exhausted"} <= set(limits)
     # A busy machine may bring a tree to its end in another way; most come by their arrows.
     assert sum(met.values()) >= TREES // 4

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from tests.faults import money
 from tests.faults.client import Client
 from tests.faults.deployment import Deployment
 from tests.faults.invariants import FINAL_RUN, Findings, look
@@ -109,8 +110,6 @@ OPEN_RUNS = """
 _NOT_WAITING = """
     SELECT a.id FROM approval_requests a JOIN tool_calls c ON c.id = a.call_id
     WHERE a.run_id = ANY(%s) AND a.status = 'pending' AND c.status <> 'awaiting_approval'"""
-_SPENT = """
-    SELECT b.id, b.amount, b.unit, w.spent, w.reserved FROM budgets b JOIN budget_windows w ON w.budget_id = b.id"""
 _RESERVED = "SELECT run_id FROM turn_reservations WHERE run_id = ANY(%s)"
 # What a run that came to this end has made of the call that began it.
 _ENDED = {"completed": "success", "incomplete": "success", "failed": "error", "cancelled": "error"}
@@ -128,6 +127,7 @@ def check(deployment: Deployment, remote: Remote, clients: list[Client]) -> Find
         found.others += _of_run(run)
     found.others += [f"request {each['id']} waits for nothing" for each in deployment.rows(_NOT_WAITING, ids)]
     found.others += [f"run {each['run_id']} has a turn reserved" for each in deployment.rows(_RESERVED, ids)]
+    found.others += money.of_trees(deployment, keys)
     return found
 
 
@@ -157,10 +157,3 @@ def _limit(profile: dict[str, Any], unit: str) -> Decimal:
     """How much of it a run may use with all below it; infinity without a limit."""
     most = profile.get(f"max_run_{unit}")
     return Decimal("inf") if most is None else Decimal(most)
-
-
-def budgets(deployment: Deployment) -> list[str]:
-    """What is wrong with what the deployment's budgets say, when nothing runs."""
-    found = deployment.rows(_SPENT)
-    over = [f"{each['spent']} of {each['amount']} {each['unit']}" for each in found if each["spent"] > each["amount"]]
-    return over + [f"{each['reserved']} {each['unit']} are still reserved" for each in found if each["reserved"]]
