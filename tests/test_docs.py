@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,6 +193,15 @@ def test_where_a_change_goes_is_said_for_twelve_changes_and_more() -> None:
 def test_the_files_of_a_change_exist(change: str, files: list[str]) -> None:
     assert files != [], change
     assert [file for file in files if not (ROOT / file).exists()] == []
+
+
+def test_the_architecture_says_what_every_folder_of_a_package_is() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## The path")[0]
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["root_packages"]
+    folders = [f"{each.parent.relative_to(ROOT)}/" for name in packages for each in ROOT.glob(f"{name}/*/__init__.py")]
+    djangos = ("migrations", "templatetags", "admin", "models", "replaced_commands")
+    unsaid = [each for each in folders if f"`{each}`" not in page and each.split("/")[1] not in djangos]
+    assert len(folders) > 50 and unsaid == []
 
 
 def test_every_column_status_and_kind_of_the_audit_is_explained() -> None:
