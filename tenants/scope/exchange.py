@@ -22,12 +22,14 @@ LOOK_SECONDS = 0.25
 
 
 class Statement(NamedTuple):
-    """SQL with its values at $1, $2, …, and what makes a row out of its columns. `prepared`: to be planned once."""
+    """SQL with its values at $1, $2, …, and what makes a row out of its columns, where it is not a dict (`named`).
+    `prepared`: to be planned once."""
 
     text: bytes
     values: Sequence[Any] = ()
     make: Callable[..., Any] | None = None
     prepared: bool = False
+    named: bool = False
 
 
 BEGIN, COMMIT = Statement(b"BEGIN"), Statement(b"COMMIT")
@@ -120,6 +122,9 @@ class _Sent:
             self._connection.prepared[self._key] = self._name
         result = _checked(next(replies))
         make = self._statement.make
+        if self._statement.named:
+            names = [(result.fname(at) or b"").decode() for at in range(result.nfields)]
+            make = lambda *columns: dict(zip(names, columns, strict=True))  # noqa: E731
         if make is None:
             return []
         self._transformer.set_pgresult(result)

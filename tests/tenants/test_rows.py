@@ -4,8 +4,9 @@ import uuid
 from dataclasses import FrozenInstanceError, dataclass
 
 import pytest
+from psycopg.types.numeric import Int8
 
-from tenants.scope import rows
+from tenants.scope import rows, transactions
 from tenants.scope.transactions import transaction
 from tests.people import Cast
 
@@ -63,3 +64,31 @@ def test_an_insert_names_the_fields_and_takes_their_values() -> None:
     assert rows.placeholders(More) == "%(id)s, %(name)s, %(size)s, %(tags)s"
     assert rows.values(row) == {"id": uuid.UUID(int=7), "name": "a", "size": None, "tags": ["x"]}
     assert rows.values(row)["tags"] is tags
+
+
+_SAID = "SELECT %(a)s::text AS a, %(b)s::int8 AS b, %(a)s::text || '%%' AS again, NULL AS nothing"
+
+
+@pytest.mark.parametrize("pipelined", [False, True])
+async def test_rows_by_their_columns_names_are_the_same_within_a_pipeline_and_outside(pipelined: bool) -> None:
+    given = {"a": "x", "b": 5, "more": "not in the text"}
+    expected = [{"a": "x", "b": 5, "again": "x%", "nothing": None}]
+    async with transactions.borrowed() as connection:
+        for _ in range(2):
+            if pipelined:
+                async with connection.pipeline():
+                    assert await rows.dicts(connection, _SAID, given) == expected
+            else:
+                assert await rows.dicts(connection, _SAID, given) == expected
+        assert await rows.dicts(connection, "SELECT %s::text AS a, %s::text AS b", ["1", "2"]) == [{"a": "1", "b": "2"}]
+        await rows.run(connection, "SELECT set_config('toolgate.test', %s, false)", ["said"])
+        assert await rows.dicts(connection, "SELECT current_setting('toolgate.test') AS test") == [{"test": "said"}]
+        await rows.run(connection, "RESET toolgate.test")
+
+
+async def test_a_text_is_prepared_at_its_first_use_outside_a_pipeline() -> None:
+    async with transactions.borrowed() as connection:
+        before = len(connection.prepared)
+        for _ in range(3):
+            await rows.dicts(connection, "SELECT %s::int8 AS once_prepared", [Int8(1)])
+        assert len(connection.prepared) == before + 1

@@ -6,6 +6,7 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
+from tenants.scope import rows
 from tools.stores.embeddings import Meaning
 
 _SAVE_NOTE = """
@@ -39,10 +40,9 @@ class NoteStore:
     async def save(self, *, title: str, content: str, tags: list[str]) -> uuid.UUID:
         """Keep a new note and return its id."""
         note_id = uuid.uuid4()
-        await self._connection.execute(
-            _SAVE_NOTE,
-            (note_id, self._tenant_id, self._user_id, title, content, tags, self._user_id, self._conversation_id),
-        )
+        whose = self._tenant_id, self._user_id
+        given = (note_id, *whose, title, content, tags, self._user_id, self._conversation_id)
+        await rows.run(self._connection, _SAVE_NOTE, given)
         return note_id
 
     async def search(self, *, query: str, limit: int, meaning: Meaning | None = None) -> list[dict[str, Any]]:

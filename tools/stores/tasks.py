@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from psycopg import AsyncConnection
-from psycopg.rows import dict_row
+from psycopg.types.numeric import Int8
+
+from tenants.scope import rows
 
 _ADD_TASK = """
     INSERT INTO tasks (id, tenant_id, user_id, title, due_date, due_text, priority, taint)
@@ -74,20 +76,15 @@ class TaskStore:
         """Keep a new pending task and return its id; `due_date` is ISO 8601, kept as given too. Raises ValueError."""
         due = None if due_date is None else due_moment(due_date)
         task_id = uuid.uuid4()
-        await self._connection.execute(
-            _ADD_TASK, (task_id, self._tenant_id, self._user_id, title, due, due_date, priority, self._conversation_id)
-        )
+        given = (task_id, self._tenant_id, self._user_id, title, due, due_date, priority, self._conversation_id)
+        await rows.run(self._connection, _ADD_TASK, given)
         return task_id
 
     async def list(self, *, status: str | None, limit: int) -> list[dict[str, Any]]:
         """The newest tasks of this status (None is every status) as `{id, title, due_date, status, taint}`, all text
         but the last."""
-        async with self._connection.cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(
-                _LIST_TASKS,
-                {"tenant_id": self._tenant_id, "user_id": self._user_id, "status": status, "limit": limit},
-            )
-            return [row | {"id": str(row["id"])} for row in await cursor.fetchall()]
+        wanted = {"tenant_id": self._tenant_id, "user_id": self._user_id, "status": status, "limit": Int8(limit)}
+        return [row | {"id": str(row["id"])} for row in await rows.dicts(self._connection, _LIST_TASKS, wanted)]
 
     async def update(self, task_id: uuid.UUID, changes: Mapping[str, Any]) -> dict[str, Any] | None:
         """Change what is in `changes` (title, due_date, priority, status) of a task.
@@ -108,7 +105,5 @@ class TaskStore:
             "priority": changes.get("priority"),
             "status": changes.get("status"),
         }
-        async with self._connection.cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(_UPDATE_TASK, wanted)
-            row = await cursor.fetchone()
-        return None if row is None else row | {"id": str(row["id"])}
+        found = await rows.dicts(self._connection, _UPDATE_TASK, wanted)
+        return found[0] | {"id": str(found[0]["id"])} if found else None
