@@ -37,7 +37,7 @@ class Line:
 
         Raises RedisError: ResponseError when Redis refuses it, another when it was not carried out, or perhaps not.
         """
-        packed = hiredis.pack_command(words)
+        packed = hiredis.pack_command(cast(Any, words))
         try:
             return await (await self._open()).ask(packed, self._seconds)
         except ConnectionLost:
@@ -158,4 +158,4 @@ def _noticed(connecting: "asyncio.Task[_Answers]") -> None:
 
 def _refusal(said: str) -> Exception:
     """Redis' words as redis-py's exception, such as NoScriptError."""
-    return cast(Exception, BaseParser.parse_error(said))
+    return cast(Exception, cast(Any, BaseParser).parse_error(said))

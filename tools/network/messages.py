@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import orjson
 from celery import current_app
@@ -32,7 +32,7 @@ async def send(messages: Sequence[Message]) -> None:
     Raises RedisError, OSError or TimeoutError when the broker is away; it may have taken them all the same.
     """
     if messages:
-        app = current_app._get_current_object()
+        app: Any = current_app._get_current_object()  # type: ignore[attr-defined]
         key, queue = _destination(app)
         sender = _sender(os.getpid()), app.thread_oid, queue
         await redis.ask("LPUSH", key, *(_message(_parts(task, *sender), list(given)) for task, given in messages))
@@ -48,7 +48,7 @@ def _destination(app: Any) -> tuple[str, str]:
 @lru_cache(maxsize=8)
 def _sender(pid: int) -> str:
     """As whom the process of this id sends."""
-    return cast(str, anon_nodename())
+    return anon_nodename()
 
 
 def _message(parts: Sequence[bytes], arguments: list[str]) -> bytes:

@@ -3,7 +3,7 @@ give up quickly."""
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import redis.asyncio as redis
@@ -62,9 +62,9 @@ async def ask(*words: Word) -> Any:
 
 async def connection_of(of: redis.Redis) -> AbstractConnection:
     """A connection that a client has made, and does not have."""
-    connection = of.connection_pool.make_connection()
+    connection = cast(Any, of.connection_pool).make_connection()
     await connection.connect()
-    return connection
+    return cast(AbstractConnection, connection)
 
 
 async def close() -> None:
