@@ -2,7 +2,8 @@
 
 Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard.
 
-Whoever may no longer read what it tells is told nothing more: the socket closes with 4403.
+Whoever may no longer read what it tells is told nothing more: the socket closes with 4403. One beyond as many streams
+as its person, or this process, may have is told so, and closes with 4429.
 """
 
 import asyncio
@@ -21,12 +22,13 @@ from channels.layers import get_channel_layer
 from redis.exceptions import RedisError
 
 from approvals.web.socket_authentication import SocketClient
+from tenants.limits.streams import STREAMS, OpenStream, TooManyOpenStreams
 from tenants.people.principal import Principal
 from tools.network import redis
 
 log = logging.getLogger(__name__)
 
-FORBIDDEN = 4403
+FORBIDDEN, TOO_MANY = 4403, 4429
 FAILED, TRY_AGAIN_LATER = 1011, 1013
 # A client that falls further behind misses the rest; pages also look by themselves.
 MOST_CHANGES = 1000
@@ -77,9 +79,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self._changed: dict[uuid.UUID, None] = {}
         self._wake = asyncio.Event()
         self._begun = self._missed = self._over = False
+        self._opened: OpenStream | None = None
         try:
             await super().__call__(scope, receive, send)
         finally:
+            if self._opened is not None:
+                self._opened.close()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -99,6 +104,15 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return
         self._tenant_id, self._user_id = principal.tenant_id, principal.user_id
         self._group = self.group(principal)
+        try:
+            self._opened = STREAMS.open(principal)
+        except TooManyOpenStreams as full:
+            # A browser shows its page the code of a close, and nothing of a refused handshake.
+            await self.accept()
+            why = {"status": full.status, "code": full.code, "detail": full.detail}
+            await self.say({"type": "refused", "ref": None, "id": None} | why)
+            await self.end(TOO_MANY, full.code)
+            return
         await self.accept()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
 
@@ -185,12 +199,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if not self._over:
             await self.send(text_data=orjson.dumps(message).decode())
 
-    async def end(self, code: int) -> None:
+    async def end(self, code: int, reason: str | None = None) -> None:
         """Close the socket, once."""
         if not self._over:
             self._over = True
             with suppress(OSError):
-                await self.close(code)
+                await self.close(code, reason)
 
 
 async def in_thread(work: Any, *args: Any) -> Any:

@@ -9,6 +9,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import AsyncGenerator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -28,6 +29,7 @@ from gateway.runs.errors import Leaving
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from gateway.runs.view import RunView, call_body
+from tenants.limits.streams import STREAMS
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope
 
@@ -92,6 +94,11 @@ async def read(request: Request) -> dict[str, Any]:
 
 
 async def _answer(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
+    with STREAMS.open(exchange.principal) if request.stream else nullcontext():
+        await _begun(exchange, request, given)
+
+
+async def _begun(exchange: Exchange, request: ClientRequest, given: dict[str, Any]) -> None:
     await approval_responses.act(exchange.principal, request)
     created = int(time.time())
     headers = exchange.request.headers

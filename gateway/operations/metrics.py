@@ -13,10 +13,13 @@ from psycopg_pool import PoolTimeout
 
 from audit.log import sealing as log
 from gateway.operations import sealing
+from tenants.limits.streams import STREAMS
 
 _UNSEALED = Gauge("toolgate_ledger_unsealed_entries", "Ledger entries that are not in the log yet, up to 100,000.")
 _UNSEALED_AGE = Gauge("toolgate_ledger_unsealed_age_seconds", "Age of the oldest of them; 0 when there is none.")
 _LOG_SIZE = Gauge("toolgate_ledger_log_size", "Entries in the log, as its last checkpoint says.")
+_OPEN_STREAMS = Gauge("toolgate_open_streams", "Answers and sockets of this process that stay open.")
+_OPEN_STREAMS.set_function(STREAMS.count)
 _REFUSED = Gauge("toolgate_ledger_sealing_refused", "1 when sealing is refused: see the worker's log.")
 
 _SECONDS = 2

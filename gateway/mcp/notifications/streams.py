@@ -14,6 +14,7 @@ from gateway.mcp.errors import TooManyStreams
 from gateway.mcp.exchange import Exchange
 from gateway.mcp.process import process
 from tenants.errors import Refused
+from tenants.limits.streams import STREAMS
 
 # How often the resources are looked at, and the client's key; how often an idle stream says that it is there.
 LOOK_SECONDS, KEEP_ALIVE_SECONDS = 60.0, 15.0
@@ -27,7 +28,7 @@ _open: Counter[tuple[object, ...]] = Counter()
 async def serve(request: Request, under_way: Exchange) -> None:
     """Answer with the stream, until the client hangs up, its key is not valid any more, or the process stops.
 
-    Raises TooManyStreams.
+    Raises TooManyStreams and TooManyOpenStreams.
     """
     with counted(under_way):
         # What looks at resources is loaded with the SDK.
@@ -37,17 +38,18 @@ async def serve(request: Request, under_way: Exchange) -> None:
 
 @contextmanager
 def counted(under_way: Exchange) -> Iterator[None]:
-    """Count a stream of the exchange's key while it is open; raises TooManyStreams."""
+    """Count a stream of the exchange's key while it is open; raises TooManyStreams and TooManyOpenStreams."""
     whose = (under_way.principal.tenant_id, under_way.principal.user_id, under_way.principal.key_id)
     if _open[whose] >= MOST:
         raise TooManyStreams(MOST)
-    _open[whose] += 1
-    try:
-        yield
-    finally:
-        _open[whose] -= 1
-        if not _open[whose]:
-            del _open[whose]
+    with STREAMS.open(under_way.principal):
+        _open[whose] += 1
+        try:
+            yield
+        finally:
+            _open[whose] -= 1
+            if not _open[whose]:
+                del _open[whose]
 
 
 async def _events(request: Request, under_way: Exchange) -> AsyncIterator[bytes]:

@@ -17,7 +17,8 @@ from gateway.http.rendering import JSONRenderer
 from gateway.rest.agents.agent_serializers import AgentTestRequest
 from gateway.rest.chat import parsing, run_serializers
 from gateway.rest.chat.event_serializers import StreamEvent
-from gateway.rest.chat.views import EventStreamRenderer, response, streaming
+from gateway.rest.chat.streaming import begin, streaming
+from gateway.rest.chat.views import EventStreamRenderer, response
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle
@@ -68,9 +69,9 @@ class AgentTestView(AsyncView):
         draft = await sync_to_async(self._draft)(slug, body)
         parsed = parsing.chat(body, headers)
         chat = replace(parsed.request, agent=slug, draft=draft)
-        run = await lifecycle.begin(self.principal, chat)
-        if chat.streams:
-            return streaming(self, run, wait=parsed.wait)
+        run, opened = await begin(self, chat)
+        if opened is not None:
+            return streaming(self, opened, run, wait=parsed.wait)
         await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
         return response(run)
 

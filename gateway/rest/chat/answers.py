@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from math import inf
 from typing import Any
 
@@ -43,7 +43,7 @@ def at_rest(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     return (202 if view.suspended else 200), body(view), {}
 
 
-async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncIterator[bytes]:
+async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncGenerator[bytes, None]:
     """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
     seconds."""
     patience = Patience(wait)

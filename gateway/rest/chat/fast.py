@@ -5,6 +5,7 @@ Django, whose `ChatView` answers the same.
 """
 
 import asyncio
+from contextlib import nullcontext
 
 from gateway.http import asgi, problems, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
@@ -13,6 +14,7 @@ from gateway.rest.chat import answers, parsing
 from gateway.runs import lifecycle
 from gateway.runs.errors import Leaving
 from gateway.runs.watching import events
+from tenants.limits.streams import STREAMS
 from tenants.scope.transactions import TenantScope
 
 PATH = "/api/v1/chat"
@@ -38,12 +40,13 @@ async def _chat(request: Request) -> None:
     await request_limits.admit(principal)
     body = await request.body(parsing.MAX_BODY_BYTES, parsing.too_large)
     parsed = parsing.chat(body, request.headers)
-    run = await lifecycle.begin(principal, parsed.request, lambda: remembered(request.headers, "chat", anew=True))
-    tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
-    if parsed.request.streams:
-        pieces = answers.stream(tenant_scope, run, events.START, parsed.wait)
-        await request.stream(pieces, asgi.EVENT_STREAM, answers.STREAM_HEADERS)
-        return
+    with STREAMS.open(principal) if parsed.request.streams else nullcontext():
+        run = await lifecycle.begin(principal, parsed.request, lambda: remembered(request.headers, "chat", anew=True))
+        tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
+        if parsed.request.streams:
+            pieces = answers.stream(tenant_scope, run, events.START, parsed.wait)
+            await request.stream(pieces, asgi.EVENT_STREAM, answers.STREAM_HEADERS)
+            return
     try:
         await lifecycle.until_rest(tenant_scope, run, parsed.wait)
     except asyncio.CancelledError:

@@ -1,7 +1,6 @@
 """`POST /api/v1/chat`, and the runs that it begins."""
 
 import uuid
-from math import inf
 from typing import Any
 
 import orjson
@@ -20,6 +19,7 @@ from gateway.http.rendering import JSONRenderer
 from gateway.rest.chat import answers, parsing, run_serializers, stream_tokens
 from gateway.rest.chat.event_serializers import StreamEvent
 from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
+from gateway.rest.chat.streaming import begin, streaming
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle, repository
@@ -42,12 +42,16 @@ from gateway.runs.rows import Run, RunCall, Turn
 from gateway.runs.view import RunView, call_body
 from gateway.runs.view import body as run_body
 from gateway.runs.watching import events
+from tenants.limits.streams import STREAMS, TooManyOpenStreams
 from tenants.scope.transactions import transaction
 
 _JSON = JSONRenderer.media_type
 _RUN = {(200, _JSON): run_serializers.RunBody, **refusals(NoSuchRun)}
 _PROVIDER_FAILED = {
-    (429, problems.CONTENT_TYPE): problem("`provider_error`: the model's provider asks to slow down."),
+    (429, problems.CONTENT_TYPE): problem(
+        "`provider_error`: the model's provider asks to slow down.\n\n"
+        "`too_many_streams`: the person, or this process, has as many open streams as it may have."
+    ),
     (502, problems.CONTENT_TYPE): problem("`provider_error`: the model's provider failed."),
 }
 _KEY = OpenApiParameter(
@@ -73,12 +77,6 @@ def response(view: RunView) -> Response:
     status, body, headers = answers.at_rest(view)
     content_type = problems.CONTENT_TYPE if status >= 400 else None
     return Response(body, status, headers=headers, content_type=content_type)
-
-
-def streaming(view: AsyncView, run: RunView, last_event_id: str = "", wait: float = inf) -> StreamingHttpResponse:
-    """The run's events from the beginning, or after the last one that the client has."""
-    content = answers.stream(view.tenant_scope, run, events.position(last_event_id), wait)
-    return StreamingHttpResponse(content, content_type=EVENT_STREAM, headers=answers.STREAM_HEADERS)
 
 
 class ChatView(AsyncView):
@@ -116,9 +114,9 @@ class ChatView(AsyncView):
         bodies.check_length(headers, parsing.MAX_BODY_BYTES, parsing.too_large)
         body = await sync_to_async(request._request.read)(parsing.MAX_BODY_BYTES + 1)
         parsed = parsing.chat(body, headers)
-        run = await lifecycle.begin(self.principal, parsed.request)
-        if parsed.request.streams:
-            return streaming(self, run, wait=parsed.wait)
+        run, opened = await begin(self, parsed.request)
+        if opened is not None:
+            return streaming(self, opened, run, wait=parsed.wait)
         await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
         return response(run)
 
@@ -148,7 +146,7 @@ class RunEventsView(AsyncView):
         responses={
             (200, EVENT_STREAM): StreamEvent,
             204: OpenApiResponse(description="The last event was the run's last: there is nothing to come back for."),
-            **refusals(NoSuchRun),
+            **refusals(NoSuchRun, TooManyOpenStreams),
         },
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
@@ -156,7 +154,8 @@ class RunEventsView(AsyncView):
         run = await lifecycle.look(self.tenant_scope, run_id)
         last = request.headers.get("Last-Event-ID") or request.query_params.get("last_event_id", "")
         # An EventSource comes back whenever a stream ends, unless it is answered so.
-        answer = Response(status=204) if events.position(last).ended else streaming(self, run, last)
+        over = events.position(last).ended
+        answer = Response(status=204) if over else streaming(self, STREAMS.open(self.principal), run, last)
         if PARAMETER in request.query_params:
             # Neither a cache nor another site may get hold of an address with a token in it.
             answer.headers["Cache-Control"] = "no-store, no-transform"
