@@ -188,6 +188,7 @@ def test_a_worker_that_is_killed_in_a_call_costs_its_client_only_the_outcome(
     asking = Asking(alice, "gated", arguments)
     running = _call(tenant, "running")
     served.kill("worker")
+    rows("UPDATE tool_calls SET lease_until = now() - interval '1 s' WHERE id = %(id)s RETURNING id", id=running["id"])
     served.start("worker")
     asking.thread.join()
     assert asking.answer is not None

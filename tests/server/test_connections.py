@@ -115,9 +115,11 @@ def test_blank_lines_do_not_keep_an_answered_connection(hasty: Stack) -> None:
 
 def test_two_hundred_who_send_slowly_hinder_nobody_and_are_ended(hasty: Stack) -> None:
     with ExitStack() as entered:
-        slow = [entered.enter_context(Wire(hasty.port)) for _ in range(200)]
-        for number, wire in enumerate(slow):
-            wire.send(
+        slow = []
+        for number in range(200):
+            # At once: who has said nothing is hung up on without an answer.
+            slow.append(entered.enter_context(Wire(hasty.port)))
+            slow[-1].send(
                 b"GET /healthz HTTP/1.1\r\nX-Slow: " if number % 2 else b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"
             )
         for _ in range(20):
