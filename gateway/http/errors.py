@@ -5,6 +5,7 @@ Refused                     the answer's HTTP status, code, words and headers
 ├── MissingScope            403 forbidden
 ├── TooManyRequests         429 rate_limited
 ├── LimitsAway              503 unavailable
+├── SettingChanged          412 changed_meanwhile
 └── Failed                  500 internal_error
 """
 
@@ -18,7 +19,7 @@ from django.conf import settings
 from gateway.runs.errors import Unavailable
 from tenants.errors import Refused
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.people.changes import Unconfirmed
+from tenants.people.changes import ChangedMeanwhile, Unconfirmed
 from tools.gates.rate_counter import Charge
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,23 @@ class LimitsAway(Refused):
         )
 
 
+class SettingChanged(Refused):
+    """Somebody changed the setting meanwhile: it is not what If-Match names."""
+
+    status = 412
+    code = "changed_meanwhile"
+
+    def __init__(self, changed: ChangedMeanwhile):
+        now = changed.now
+        super().__init__(
+            "Somebody changed this meanwhile, and nothing of yours was saved. Look at it as it is now, and send your "
+            "change with the new ETag."
+            if now
+            else "This is not there any more, or was not there yet: somebody changed it meanwhile. Nothing was saved."
+        )
+        self.more = {"now": None if now is None else ({"name": now.name} if now.name else {}) | dict(now.values)}
+
+
 class Failed(Refused):
     """Toolgate's own fault, of which a client is told no details."""
 
@@ -104,6 +122,8 @@ def refusal_of(error: Exception) -> Refused:
         return error
     if isinstance(error, Unconfirmed):
         return ReauthenticationRequired()
+    if isinstance(error, ChangedMeanwhile):
+        return SettingChanged(error)
     if isinstance(error, DATABASE_AWAY):
         log.warning("database away", extra={"why": type(error).__name__})
         return Unavailable()

@@ -22,13 +22,13 @@ ALLOWED = (
     *("accept", "authorization", "content-type", "idempotency-key", "last-event-id", "x-api-key", "x-request-id"),
     *("anthropic-beta", "anthropic-dangerous-direct-browser-access", "anthropic-version", "cache-control"),
     *("openai-beta", "openai-organization", "openai-project", "user-agent", "x-csrftoken", "x-requested-with"),
-    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name"),
+    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "if-match"),
 )
 # What the SDKs send about themselves; each release may send more. And the arguments that an MCP client repeats.
 _OF_SDKS = re.compile(r"x-stainless-[a-z-]{1,60}|mcp-param-[a-z0-9-]{1,60}")
 EXPOSED = (
     "X-Request-Id, Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Should-Retry, WWW-Authenticate, "
-    "Mcp-Session-Id"
+    "Mcp-Session-Id, ETag"
 )
 _LONGEST = 4096
 _MAX_AGE = "7200"

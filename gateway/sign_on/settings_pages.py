@@ -18,9 +18,11 @@ from gateway.sign_on.errors import NoSuchProvider
 from gateway.sign_on.pages import leave
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, members_only, signed_in
+from tenants.login.meanwhile import BASED_ON
 from tenants.me.frame import section_frame
 from tenants.models import Role, SignOnProvider, Tenant
-from tenants.people import settings
+from tenants.people import recorded, settings
+from tenants.people.changes import revision
 from tenants.scope import transactions
 
 PAGE = "settings-sign-on"
@@ -159,6 +161,7 @@ def _one(
 ) -> HttpResponse:
     context = {"row": row, "shown": shown, "redirect_uri": flow.redirect_uri(), "unconfirmed": setup.UNCONFIRMED}
     context |= {"confirmed": row.domain in setup.confirmed(request.principal)} | _form(request, refused, row)
+    context["based_on"] = request.POST.get(BASED_ON) if refused else revision(sign_on=recorded.SIGN_ON.of(row))
     return render(request, "settings/sign-on/one.html", frame | context, status=refused.status if refused else 200)
 
 

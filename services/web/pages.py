@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from services import changes, shown, testing
+from services import changes, recorded, shown, testing
 from services.errors import NoSuchService
 from services.models import Service
 from services.reading import sources
@@ -17,6 +17,8 @@ from services.web import forms, lists
 from services.web.requests import found_or_404, owner_section, scope_of, within
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, members_only, signed_in
+from tenants.login.meanwhile import BASED_ON
+from tenants.people.changes import revision
 
 
 @require_safe
@@ -67,8 +69,10 @@ def edit(request: SignedInRequest, slug: str) -> HttpResponse:
         except Refused as error:
             refusal = error
     with within(request):
+        found = found_or_404(slug)
         context = owner_section(request) | {"refusal": refusal, "credentials": forms.CREDENTIALS}
-        context |= {**head(found_or_404(slug)), "tab": "settings", "post": request.POST}
+        context |= {**head(found), "tab": "settings", "post": request.POST}
+        context["based_on"] = request.POST.get(BASED_ON) if refusal else revision(service=recorded.service(found))
         return render(request, "settings/services/edit.html", context, status=refusal.status if refusal else 200)
 
 

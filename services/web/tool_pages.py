@@ -7,13 +7,15 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from services import changes, shown
+from services import changes, recorded, shown
 from services.errors import InvalidService, NoSuchService
 from services.models import ServiceTool
 from services.web import audience, forms, lists
 from services.web.requests import found_or_404, owner_section, within
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, members_only
+from tenants.login.meanwhile import BASED_ON
+from tenants.people.changes import revision
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -41,7 +43,9 @@ def tool(request: SignedInRequest, slug: str, name: str) -> HttpResponse:
         except Refused as error:
             refusal = error
     with within(request):
-        context = owner_section(request) | _about(_found(slug, name)) | {"refusal": refusal}
+        row = _found(slug, name)
+        context = owner_section(request) | _about(row) | {"refusal": refusal}
+        context["based_on"] = request.POST.get(BASED_ON) if refusal else revision(service_tool=recorded.tool(row))
         context["audience"] = audience.of(request.principal.tenant_id, f"{slug}.{name}")
         return render(request, "settings/services/tool.html", context, status=refusal.status if refusal else 200)
 

@@ -8,7 +8,7 @@ from django.db import connections, router, transaction
 from tenants.errors import Refused
 from tenants.models import RequestLimits
 from tenants.people import raising
-from tenants.people.changes import Kind, record
+from tenants.people.changes import Kind, record, revision
 
 OWNERS = ("per_tenant", "per_person", "per_key")
 LIMITS = Kind(
@@ -32,6 +32,12 @@ class InvalidLimit(Refused):
 def of(tenant_id: uuid.UUID) -> RequestLimits:
     """The limits as they are set, within the tenant's scope; all empty where nobody has set any."""
     return RequestLimits.objects.filter(pk=tenant_id).first() or RequestLimits(tenant_id=tenant_id)
+
+
+def revision_of(tenant_id: uuid.UUID) -> str:
+    """Names what the limits are now; a change can be based on it."""
+    row = RequestLimits.objects.filter(pk=tenant_id).first()
+    return revision(request_limits=None if row is None else LIMITS.of(row))
 
 
 def set_limits(tenant_id: uuid.UUID, given: dict[str, Any]) -> RequestLimits:

@@ -11,11 +11,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from tenants.login import authentication, reauthentication
+from tenants.login import authentication, meanwhile, reauthentication
 from tenants.login.authentication import SecondFactorMissing
 from tenants.login.reauthentication import ReauthenticationRequired
 from tenants.people import changes
-from tenants.people.changes import Unconfirmed
+from tenants.people.changes import ChangedMeanwhile, Unconfirmed
 from tenants.people.principal import Principal, scopes_of
 from tenants.scope import transactions
 
@@ -48,11 +48,17 @@ def members_only(page: Page) -> Page:
         request.principal = principal
         if wrong := reauthentication.answered(request):
             return wrong
-        with changes.acting(principal.user_id, "page", confirmed=reauthentication.is_confirmed(request, principal)):
+        confirmed = reauthentication.is_confirmed(request, principal)
+        with (
+            changes.acting(principal.user_id, "page", confirmed=confirmed),
+            changes.based_on(request.POST.get(meanwhile.BASED_ON)),
+        ):
             try:
                 return page(request, *args, **kwargs)
             except (ReauthenticationRequired, Unconfirmed):
                 return reauthentication.ask(request)
+            except ChangedMeanwhile as changed:
+                return meanwhile.answer(request, changed)
 
     return guarded
 

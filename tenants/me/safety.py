@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from tenants.errors import Refused
 from tenants.limits import changes as limits
 from tenants.login.access import SignedInRequest, signed_in
+from tenants.login.meanwhile import BASED_ON
 from tenants.me.frame import section_frame
 from tenants.models import KillSwitch, Tenant, User
 from tenants.people import settings
@@ -148,6 +149,7 @@ def _page(
         "kinds": _KINDS,
         "durations": _HOURS,
         "limits": fields,
+        "based_on": (limited.data or {}).get(BASED_ON) or limits.revision_of(request.principal.tenant_id),
         "ceiling": known.ceiling,
         "most": limits.MOST,
         "taint": Tenant.objects.get(id=request.principal.tenant_id).taint,

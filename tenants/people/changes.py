@@ -4,9 +4,13 @@ A change is recorded in its own transaction, over the same connection: without a
 changes and the ledger belong to a package above, which registers its writer here when Django starts.
 
 Recording is also the one place where a change that raises rights, or what may be spent, is held up until whoever makes
-it has proved who they are: every change comes through here, whichever page or request made it.
+it has proved who they are: every change comes through here, whichever page or request made it. So does the check that
+a setting is still what it was when the one who changes it read it (`based_on`): of two who edit it at once, the second
+one is told.
 """
 
+import hmac
+import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +20,8 @@ from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any
+
+from django.utils.crypto import salted_hmac
 
 # Of a secret nothing is said but these.
 NONE, SET, REPLACED = "none", "set", "set anew"
@@ -36,6 +42,17 @@ class Unconfirmed(Exception):
 
     No `Refused`: a page that shows refusals in its form must not take it, since the change is to be undone.
     """
+
+
+class ChangedMeanwhile(Exception):
+    """A setting is not what it was when the one who changes it read it; `now`: what is said of it, None: it is gone.
+
+    No `Refused`, for the same reason.
+    """
+
+    def __init__(self, now: "Said | None"):
+        super().__init__("changed meanwhile")
+        self.now = now
 
 
 TOOLGATE = Actor(None, "toolgate")
@@ -114,6 +131,55 @@ class Change:
     by: Actor
 
 
+@dataclass(slots=True)
+class _Expected:
+    """What the settings that are changed must be: digests by target. The first one that is changed must be named."""
+
+    digests: dict[str, str]
+    met: bool = False
+
+    def check(self, before: Said | None, after: Said | None) -> None:
+        target = (after or before).target  # type: ignore[union-attr]
+        digest = self.digests.pop(target, None)
+        if digest is None and self.met:
+            return
+        self.met = True
+        if digest is None or not hmac.compare_digest(digest.encode(), _digest(before).encode()):
+            raise ChangedMeanwhile(before)
+
+
+_expected: ContextVar[_Expected | None] = ContextVar("toolgate_expected", default=None)
+
+
+def revision(**said: Said | None) -> str:
+    """Names what is said now of settings, by their targets; None is one that is not there.
+
+    It is another one after each change, of their secrets too.
+    """
+    return ".".join(f"{target}-{_digest(said[target])}" for target in sorted(said))
+
+
+@contextmanager
+def based_on(named: str | None) -> Iterator[None]:
+    """Changes inside raise ChangedMeanwhile unless the settings are what this `revision` names; None: let all through.
+
+    Words that are no revision name no setting.
+    """
+    parts = [part.partition("-") for part in (named or "").split(".")]
+    token = _expected.set(None if named is None else _Expected({target: digest for target, _, digest in parts}))
+    try:
+        yield
+    finally:
+        _expected.reset(token)
+
+
+def _digest(said: Said | None) -> str:
+    if said is None:
+        return "none"
+    whole = [str(said.target_id), said.name, dict(said.values), dict(said.secrets)]
+    return salted_hmac("toolgate.revision", json.dumps(whole, sort_keys=True, default=str)).hexdigest()[:24]
+
+
 Writer = Callable[[list[Change]], None]
 _writers: list[Writer] = []
 
@@ -126,15 +192,18 @@ def register(writer: Writer) -> None:
 def record(before: Said | None, after: Said | None) -> None:
     """Put on record what became of one setting; None is one that is not there. Nothing differs: nothing is recorded.
 
-    To be called in the transaction of the change; raises RuntimeError outside of one, and Unconfirmed.
+    To be called in the transaction of the change; raises RuntimeError outside of one, Unconfirmed, and ChangedMeanwhile
+    where it is not what the change is `based_on`.
     """
     record_all([(before, after)])
 
 
 def record_all(pairs: Iterable[tuple[Said | None, Said | None]]) -> None:
     """Put several on record, in their order. Raises as `record` does."""
-    made = []
+    made, expected = [], _expected.get()
     for before, after in pairs:
+        if expected is not None and (before or after):
+            expected.check(before, after)
         if (change := between(before, after)) is not None:
             made.append(change)
             if not change.by.confirmed and change.said.raises and change.said.raises(before, after):

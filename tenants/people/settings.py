@@ -16,7 +16,7 @@ def change(tenant_id: uuid.UUID, **values: Any) -> Tenant:
     then."""
     found = Tenant.objects.filter(id=tenant_id)
     if values:
-        before = recorded.TENANT.of(found.get())
+        before = recorded.TENANT.of(found.select_for_update(no_key=True).get())
         found.update(**values)
         record(before, recorded.TENANT.of(found.get()))
     return found.get()

@@ -90,6 +90,35 @@ MUTATIONS = (
         "if False:",
     ),
     Mutation("a canvas is everybody's in the tenant", ISOLATION, sql=_open_policy("canvas_versions")),
+    # --- open streams, and settings that two change at once -----------------------------------------------------------
+    Mutation(
+        "one person's streams are without a bound",
+        ("tests/rest/test_open_streams.py",),
+        "tenants/limits/streams.py",
+        "if self._open[whose] >= most:",
+        "if False:",
+    ),
+    Mutation(
+        "a process's streams are without a bound",
+        ("tests/rest/test_open_streams.py",),
+        "tenants/limits/streams.py",
+        "if self._open.total() >= most_of_all:",
+        "if False:",
+    ),
+    Mutation(
+        "a setting that was changed meanwhile is changed all the same",
+        ("tests/agents/test_changed_meanwhile.py",),
+        "tenants/people/changes.py",
+        "if digest is None or not hmac.compare_digest(digest.encode(), _digest(before).encode()):",
+        "if digest is None:",
+    ),
+    Mutation(
+        "an ETag of another setting lets a change through",
+        ("tests/agents/test_changed_meanwhile.py",),
+        "tenants/people/changes.py",
+        "if digest is None and self.met:",
+        "if digest is None:",
+    ),
     # --- owners of calls ----------------------------------------------------------------------------------------------
     Mutation(
         "a user whose calls are on record can be deleted",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.db import connections, router
 
 from tenants.people.changes import record
 from tools.gates import rate_counter
@@ -18,6 +19,7 @@ MOST_APPROVALS = 20
 # How long a call may wait for its approvals, in seconds.
 SHORTEST_WAIT, LONGEST_WAIT = 60, 31_536_000
 _LONGEST_RATE = 16
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('tool setting ' || %s, 0))"
 
 
 def of(tenant_id: uuid.UUID, name: str, *, lock: bool = False) -> ToolSetting | None:
@@ -55,6 +57,11 @@ def read(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 def save(tenant_id: uuid.UUID, name: str, said: Mapping[str, Any]) -> ToolSetting | None:
     """Say it of the tool of that name, in the caller's transaction; nothing is stored where all is the tool's own."""
     row = of(tenant_id, name, lock=True)
+    if row is None:
+        # Nothing is there to be locked: who says something first keeps others waiting here.
+        with connections[router.db_for_write(ToolSetting)].cursor() as cursor:
+            cursor.execute(_ALONE, [f"{tenant_id} {name}"])
+        row = of(tenant_id, name, lock=True)
     before = None if row is None else SETTING.of(row)
     fresh = row or ToolSetting(tenant_id=tenant_id, tool_name=name)
     for column, value in said.items():

@@ -11,12 +11,18 @@ from gateway.rest.agents.owners import OwnersView
 from gateway.rest.framework.pagination import InMemory, Pages
 from gateway.rest.framework.schema import refusals
 from gateway.runs.agents import tool_settings
+from gateway.runs.agents.tool_settings import TenantTool
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
 from tenants.login import reauthentication
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
 from tools.settings.errors import InvalidToolSetting, NoSuchTool
 
 _REFUSED = refusals(InvalidRequest, ContentTooLarge, InvalidToolSetting, NoSuchTool, ReauthenticationRequired)
+
+
+def _shown(found: TenantTool) -> Response:
+    return Response(found.body(), headers=etag(found.revision))
 
 
 class _ByPlace(Pages):
@@ -49,10 +55,12 @@ class ToolSettingListView(OwnersView):
 class ToolSettingView(OwnersView):
     """One tool."""
 
+    etagged = True
+
     @extend_schema(operation_id="get_tool_setting", responses={200: shapes.ToolSetting, **refusals(NoSuchTool)})
     def get(self, request: Request, name: str) -> Response:
         """What is said of it, and what it declares itself."""
-        return Response(tool_settings.found(self.principal.tenant_id, name).body())
+        return _shown(tool_settings.found(self.principal.tenant_id, name))
 
     @extend_schema(
         operation_id="replace_tool_setting",
@@ -90,4 +98,4 @@ class ToolSettingView(OwnersView):
         planned = tool_settings.plan(self.principal.tenant_id, name, given)
         if planned.raises:
             reauthentication.demand(self.request, self.principal)
-        return Response(tool_settings.carry_out(planned).body())
+        return _shown(tool_settings.carry_out(planned))

@@ -17,6 +17,8 @@ from gateway.rest.approvals.request_serializers import Someone
 from gateway.rest.approvals.rules_view import RulesView
 from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
+from tenants.people.changes import revision
 from tools.gates.checks.context import MOST_ALERT
 
 _CONDITION = 'A JSON Schema that {"args", "context"} must satisfy.'
@@ -105,6 +107,17 @@ class ConditionListView(_Conditions, generics.ListAPIView[AccessCondition]):
 class ConditionDetailView(_Conditions, generics.RetrieveAPIView[AccessCondition]):
     """One condition."""
 
+    etagged = True
+
+    def answer(self, row: AccessCondition) -> Response:
+        """The condition, with the ETag that a change can be based on."""
+        said = access_conditions.CONDITION.of(row)
+        return Response(ConditionSerializer(row).data, headers=etag(revision(access_condition=said)))
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The condition as it is now."""
+        return self.answer(self.get_object())
+
     @extend_schema(
         operation_id="update_access_condition",
         request=ConditionChange,
@@ -114,7 +127,7 @@ class ConditionDetailView(_Conditions, generics.RetrieveAPIView[AccessCondition]
         """Change it; its version goes up."""
         self.get_object()
         access_conditions.change(self.principal.tenant_id, id, self.given(ConditionChange))
-        return Response(ConditionSerializer(AccessCondition.objects.get(id=id)).data)
+        return self.answer(AccessCondition.objects.get(id=id))
 
     @extend_schema(
         operation_id="delete_access_condition", responses={204: None, **refusals(NoSuchRule, ReauthenticationRequired)}

@@ -21,6 +21,8 @@ from gateway.rest.approvals import rule_serializers as shapes
 from gateway.rest.approvals.rules_view import RulesView
 from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
+from tenants.people.changes import revision
 
 _REFUSED = refusals(InvalidRule, NotAnOwner, ReauthenticationRequired)
 
@@ -79,6 +81,17 @@ class RuleListView(_Rules, generics.ListAPIView[ApprovalRule]):
 class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
     """One rule; switch it off, or change its name, uses or expiry."""
 
+    etagged = True
+
+    def answer(self, id: uuid.UUID) -> Response:
+        """The rule, with the ETag that a change can be based on."""
+        rule = self.get_object()
+        return Response(self.found(id), headers=etag(revision(approval_rule=rule_changes.RULE.of(rule))))
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """The rule as it is now."""
+        return self.answer(kwargs["id"])
+
     @extend_schema(
         operation_id="update_approval_rule", request=shapes.RuleChange, responses={200: shapes.Rule, **_REFUSED}
     )
@@ -87,7 +100,7 @@ class RuleDetailView(_Rules, generics.RetrieveAPIView[ApprovalRule]):
         self.get_object()
         changes = self.given(shapes.RuleChange)
         rule_changes.change(self.principal.tenant_id, self.principal.user_id, id, changes)
-        return Response(self.found(id))
+        return self.answer(id)
 
 
 class RuleDryRunView(_Rules):

@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from gateway.rest.framework import body
 from gateway.rest.framework.asynchronous import AsyncView
 from tenants.login import reauthentication
-from tenants.people.changes import acting
+from tenants.login.views import if_match
+from tenants.people.changes import acting, based_on
 from tenants.scope import transactions
 
 Found = TypeVar("Found")
@@ -21,6 +22,8 @@ class AsyncOwnersView(AsyncView):
     """Owners only. Each `within` is one transaction in the caller's tenant, in a thread."""
 
     scope = "admin"
+    # See `tenants.login.views.WithinTenant`.
+    etagged = False
     parser_classes = [JSONParser]
 
     async def within(self, work: Callable[[], Found]) -> Found:
@@ -30,7 +33,11 @@ class AsyncOwnersView(AsyncView):
             try:
                 me = self.principal
                 confirmed = reauthentication.is_confirmed(self.request, me)
-                with transactions.scope(me.tenant_id, me.user_id), acting(me.user_id, "api", confirmed=confirmed):
+                with (
+                    transactions.scope(me.tenant_id, me.user_id),
+                    acting(me.user_id, "api", confirmed=confirmed),
+                    based_on(if_match(self.request) if self.etagged else None),
+                ):
                     return work()
             finally:
                 connections["default"].close()

@@ -4,25 +4,31 @@ import re
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
 from gateway.http import problems
 from gateway.http.asgi import EVENT_STREAM
 from gateway.rest.framework.problem import Problem
 from tenants.errors import Refused
 
-# What operations may answer: 400 and 413 where something is sent, 404 where an address or a cursor names something.
+# What operations may answer: 400 and 413 where something is sent, 412 where there is
+# an ETag, 404 where an address or a cursor names something.
 _COMMON = {
     400: "`invalid_request`: the body or a parameter makes no sense.",
     401: "`unauthenticated`: no key or session, or one that is unknown, revoked or expired.",
     403: "`forbidden`: a scope or right is missing, or the CSRF token.",
     404: "`not_found`: there is no such thing, or it is not the caller's to see.",
+    412: "`changed_meanwhile`: it is not what `If-Match` names; `now` has what it is.",
     413: "`content_too_large`: the body is larger than what is taken.",
     500: "`internal_error`: the failure was recorded.",
     503: "`unavailable`: the database is away; try again.",
 }
 _RETRY_AFTER = {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}}
 _RATE_LIMIT = {"description": "See the IETF draft on RateLimit header fields.", "schema": {"type": "string"}}
+_ETAG = {"description": "Names what it is now; to be sent as `If-Match`.", "schema": {"type": "string"}}
+_IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The ETag of what the change is based on; without it, any."
+)
 _HEADERS = {
     429: {"Retry-After": _RETRY_AFTER, "RateLimit-Policy": _RATE_LIMIT, "RateLimit": _RATE_LIMIT},
     503: {"Retry-After": _RETRY_AFTER},
@@ -69,6 +75,8 @@ class ProblemSchema(AutoSchema):
         for number, headers in _HEADERS.items():
             if str(number) in responses:
                 responses[str(number)]["headers"] = headers
+        if self._etagged and "200" in responses:
+            responses["200"]["headers"] = {"ETag": _ETAG}
         for status, response in responses.items():
             if shown := response.get("content", {}).get(problems.CONTENT_TYPE):
                 shown["example"] = _example(int(status), response["description"])
@@ -83,12 +91,22 @@ class ProblemSchema(AutoSchema):
         tag = self.path.removeprefix("/api/v1/").partition("/")[0]
         return ["runs" if tag == "chat" else tag]
 
+    @property
+    def _etagged(self) -> bool:
+        return bool(getattr(self.view, "etagged", False))
+
+    def get_override_parameters(self) -> list[Any]:
+        """With If-Match of what answers with an ETag."""
+        return [*super().get_override_parameters(), *([_IF_MATCH] if self._etagged and self.method != "GET" else ())]
+
     def _get_format_parameters(self) -> list[dict[str, Any]]:
         """None: what is answered is asked for by Accept."""
         return []
 
     def _may_answer(self, operation: dict[str, Any], status: int) -> bool:
         parameters = operation.get("parameters", [])
+        if status == 412:
+            return self._etagged and self.method != "GET"
         if status in (400, 413):
             asked = status == 400 and any(each["in"] == "query" for each in parameters)
             return asked or "requestBody" in operation

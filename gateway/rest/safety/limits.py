@@ -12,7 +12,7 @@ from gateway.rest.framework.schema import ProblemSchema, refusals
 from tenants.limits import changes
 from tenants.limits.changes import InvalidLimit
 from tenants.login.reauthentication import ReauthenticationRequired
-from tenants.login.views import WithinTenant
+from tenants.login.views import WithinTenant, etag
 from tenants.models import RequestLimits
 
 
@@ -41,6 +41,7 @@ class LimitsChange(serializers.Serializer[Any]):
 class LimitsView(WithinTenant, generics.GenericAPIView[RequestLimits]):
     """How many requests per minute may be made over the API."""
 
+    etagged = True
     schema = ProblemSchema()
     serializer_class = LimitsSerializer
     queryset = RequestLimits.objects.none()
@@ -50,10 +51,14 @@ class LimitsView(WithinTenant, generics.GenericAPIView[RequestLimits]):
         """What the request asks for."""
         return "chat" if self.request.method in ("GET", "HEAD", "OPTIONS") else "admin"
 
+    def answer(self, limits: RequestLimits) -> Response:
+        """The limits, with the ETag that a change can be based on."""
+        return Response(LimitsSerializer(limits).data, headers=etag(changes.revision_of(self.principal.tenant_id)))
+
     @extend_schema(operation_id="get_request_limits", responses=LimitsSerializer)
     def get(self, request: Request) -> Response:
         """As they are set, and the operator's ceiling."""
-        return Response(LimitsSerializer(changes.of(self.principal.tenant_id)).data)
+        return self.answer(changes.of(self.principal.tenant_id))
 
     @extend_schema(
         operation_id="set_request_limits",
@@ -66,4 +71,4 @@ class LimitsView(WithinTenant, generics.GenericAPIView[RequestLimits]):
         for name in given:
             if name not in changes.OWNERS:
                 raise InvalidLimit(f"{name[:80]!a} is no limit that an owner sets.", name[:80])
-        return Response(LimitsSerializer(changes.set_limits(self.principal.tenant_id, given)).data)
+        return self.answer(changes.set_limits(self.principal.tenant_id, given))

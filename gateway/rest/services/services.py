@@ -11,19 +11,26 @@ from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.schema import refusals
 from gateway.rest.services import service_serializers as shapes
 from gateway.runs.errors import ContentTooLarge, InvalidRequest
-from services import changes, shown, testing
+from services import changes, recorded, shown, testing
 from services.changes import NewService
 from services.descriptors import catalogue
 from services.errors import InvalidService, NoSuchService, OtherDefinition, SlugTaken, SourceFailed
 from services.models import Service
 from services.reading import sources
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
+from tenants.people.changes import revision
 
 _REFUSED = refusals(InvalidRequest, ContentTooLarge, InvalidService, SourceFailed)
 
 
 class _BySlug(Pages):
     ordering = "slug"
+
+
+def _detailed(service: Service) -> tuple[dict[str, Any], int, None, dict[str, str]]:
+    """What `Response` takes: a service, with the ETag that a change can be based on."""
+    return shown.details(service), 200, None, etag(revision(service=recorded.service(service)))
 
 
 class ServiceListView(AsyncOwnersView):
@@ -80,10 +87,12 @@ class CatalogueView(AsyncOwnersView):
 class ServiceDetailView(AsyncOwnersView):
     """One service."""
 
+    etagged = True
+
     @extend_schema(operation_id="get_service", responses={200: shapes.ServiceDetail, **refusals(NoSuchService)})
     async def get(self, request: Request, slug: str) -> Response:
         """With its tools, what changed in them, and how the last real calls went."""
-        return Response(await self.within(lambda: shown.details(changes.found(slug))))
+        return Response(*await self.within(lambda: _detailed(changes.found(slug))))
 
     @extend_schema(
         operation_id="update_service",
@@ -99,9 +108,9 @@ class ServiceDetailView(AsyncOwnersView):
 
         def change() -> Any:
             changed = changes.change(slug, given)
-            return shown.details(changed if source is None else changes.refresh(slug, source))
+            return _detailed(changed if source is None else changes.refresh(slug, source))
 
-        return Response(await self.within(change))
+        return Response(*await self.within(change))
 
     @extend_schema(operation_id="delete_service", responses={204: None, **refusals(NoSuchService)})
     async def delete(self, request: Request, slug: str) -> Response:

@@ -16,7 +16,10 @@ from gateway.rest.framework.schema import refusals
 from gateway.sign_on import flow, setup
 from gateway.sign_on.errors import DomainTaken, InvalidProvider, NoSuchProvider
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
 from tenants.models import Role, SignOnProvider
+from tenants.people import recorded
+from tenants.people.changes import revision
 from tenants.scope import transactions
 
 
@@ -129,7 +132,7 @@ class _SignOn(RowsView[SignOnProvider]):
 
     def said(self, row: SignOnProvider, status: int = 200) -> Response:
         """The provider as it is."""
-        return Response(self.get_serializer(row).data, status)
+        return Response(self.get_serializer(row).data, status, headers=etag(revision(sign_on=recorded.SIGN_ON.of(row))))
 
 
 class SignOnListView(_SignOn, generics.ListAPIView[SignOnProvider]):
@@ -152,6 +155,8 @@ class SignOnListView(_SignOn, generics.ListAPIView[SignOnProvider]):
 
 class SignOnView(_SignOn):
     """One provider."""
+
+    etagged = True
 
     @extend_schema(operation_id="get_sign_on_provider", responses={200: SignOnSerializer, **refusals(NoSuchProvider)})
     def get(self, request: Request, id: Any) -> Response:

@@ -17,6 +17,8 @@ from gateway.rest.framework.pagination import Pages
 from gateway.rest.framework.rows import RowsView
 from gateway.rest.framework.schema import refusals
 from tenants.login.reauthentication import ReauthenticationRequired
+from tenants.login.views import etag
+from tenants.people.changes import revision
 
 
 @extend_schema_serializer(component_name="Budget")
@@ -136,10 +138,16 @@ class BudgetListView(_Budgets):
 class BudgetView(_Budgets):
     """One budget."""
 
+    etagged = True
+
+    def answer(self, row: Budget) -> Response:
+        """The budget, with the ETag that a change can be based on."""
+        return Response(self.shown(row), headers=etag(revision(budget=changes.said(row))))
+
     @extend_schema(operation_id="get_budget", responses={200: BudgetSerializer, **refusals(NoSuchBudget)})
     def get(self, request: Request, id: Any) -> Response:
         """With what of it is spent and reserved."""
-        return Response(self.shown(self.found(id)))
+        return self.answer(self.found(id))
 
     @extend_schema(
         operation_id="update_budget",
@@ -151,7 +159,7 @@ class BudgetView(_Budgets):
         budget, given = self.found(id, lock=True), _given(request)
         if set(given) != {"limit"}:
             raise InvalidBudget("Only the limit of a budget can be changed, and is needed.", "limit")
-        return Response(self.shown(changes.change(budget, given["limit"])))
+        return self.answer(changes.change(budget, given["limit"]))
 
     @extend_schema(
         operation_id="delete_budget", responses={204: None, **refusals(NoSuchBudget, ReauthenticationRequired)}

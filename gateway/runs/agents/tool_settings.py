@@ -11,9 +11,10 @@ from typing import Any
 from django.conf import settings
 
 from services import changes as service_changes
-from services import queries
+from services import queries, recorded
 from services.models import ServiceTool
 from services.web import costs
+from tenants.people.changes import revision
 from tools.gates import rate_counter
 from tools.gates.policy import Setting, effective_tier
 from tools.interface import Tier, Tool
@@ -21,6 +22,7 @@ from tools.models import ToolSetting
 from tools.registry import registry
 from tools.settings import changes
 from tools.settings.errors import InvalidToolSetting, NoSuchTool
+from tools.settings.recorded import SETTING
 
 FIELDS = ("enabled", "tier", "rate", "approvals_needed", "approval_expires")
 
@@ -32,6 +34,13 @@ class TenantTool:
     tool: Tool
     setting: Setting
     row: ServiceTool | None = None
+    stored: ToolSetting | None = None
+
+    @property
+    def revision(self) -> str:
+        """Names what is said of it, with what its service says; as `found` made it."""
+        said = {SETTING.target: None if self.stored is None else SETTING.of(self.stored)}
+        return revision(**said | ({} if self.row is None else {"service_tool": recorded.tool(self.row)}))
 
     @property
     def service(self) -> str:
@@ -119,7 +128,7 @@ def found(tenant_id: uuid.UUID, name: str) -> TenantTool:
         raise NoSuchTool(name)
     stored = changes.of(tenant_id, name)
     setting = _setting(stored) if stored else Setting()
-    return TenantTool(own or queries.as_tool(row), setting, row)  # type: ignore[arg-type]
+    return TenantTool(own or queries.as_tool(row), setting, row, stored)  # type: ignore[arg-type]
 
 
 def exists(tenant_id: uuid.UUID, name: str) -> bool:

@@ -24,6 +24,7 @@ from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.me.frame import section_frame
 from tenants.models import ApiKey, Membership
+from tenants.people.changes import revision
 
 _WORDS = {"user": "Person", "agent": "Agent", "model": "Model", "tool": "Tool", "key": "API key", "day": "Day"}
 # Rows of the table that are shown at once; the file has all.
@@ -163,6 +164,7 @@ def _budgets(request: SignedInRequest) -> list[dict[str, Any]]:
         found.append(
             {
                 "id": each.id,
+                "based_on": revision(budget=changes.said(each)),
                 "whose": "The whole tenant" if whose == "tenant" else f"{_WORDS[whose]} {named[whose]}",
                 "words": changes.in_words(each),
                 "limit": f"{each.limit.normalize():f}",

@@ -24,8 +24,11 @@ from services.web.forms import LABEL_WORDS, TIER_WORDS
 from tenants.errors import Refused
 from tenants.login import reauthentication
 from tenants.login.access import SignedInRequest, members_only, signed_in
+from tenants.login.meanwhile import BASED_ON
 from tenants.me.frame import section_frame
 from tenants.models import Membership, Role, Tenant
+from tenants.people import recorded
+from tenants.people.changes import revision
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
 from tools.gates import order
@@ -129,6 +132,7 @@ def _tool(request: SignedInRequest, name: str, refusal: Refused | None) -> HttpR
             problem = nobody.detail
     with _within(request):
         found = _found(request, name)
+        context |= {"based_on": request.POST.get(BASED_ON) if refusal else found.revision}
         context |= {"tool": _shown(found), "refusal": refusal, "post": request.POST if refusal else None}
         context |= {
             "audience": audience.of(tenant_id, name),
@@ -136,7 +140,9 @@ def _tool(request: SignedInRequest, name: str, refusal: Refused | None) -> HttpR
             **_choices(tenant_id, found),
         }
         if name == fetch_hosts.TOOL:
-            context["fetch_hosts"] = "\n".join(Tenant.objects.get(id=tenant_id).fetch_hosts)
+            tenant = Tenant.objects.get(id=tenant_id)
+            context["fetch_hosts"] = "\n".join(tenant.fetch_hosts)
+            context["fetch_hosts_based_on"] = revision(tenant=recorded.TENANT.of(tenant))
         context |= {"user": user, "agent": agent, "problem": problem, "access": access, "gates": _gates(access)}
         return render(request, "settings/tools/tool.html", context, status=refusal.status if refusal else 200)
 
