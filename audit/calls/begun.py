@@ -19,7 +19,7 @@ from audit.models import Status
 from tenants.scope import rows
 from tenants.scope.exchange import BEGIN, COMMIT, PooledConnection, exchange
 from tenants.scope.functions import Function
-from tenants.scope.transactions import Connection, TenantScope, borrowed
+from tenants.scope.transactions import Connection, TenantScope, borrowed, prepares
 
 _claim = Function("claim_tool_call", ToolCall, columns=COLUMNS, call="uuid", seconds="float8")
 _lock = Function("lock_tool_call", ToolCall, columns=COLUMNS, call="uuid", held="int4", seconds="float8")
@@ -66,7 +66,7 @@ async def locked(
     async with borrowed() as connection:
         try:
             locking = _lock.statement(scope, call=call_id, held=fence, seconds=idle_seconds)
-            _, found = await exchange(connection, BEGIN, locking)
+            _, found = await exchange(connection, BEGIN._replace(prepared=prepares()), locking)
             yield LockedCall(connection, found[0]) if found else None
         finally:
             if connection.info.transaction_status != TransactionStatus.IDLE:
@@ -89,7 +89,7 @@ class LockedCall:
         """End the call and commit that with its effect; raises psycopg.Error, and then nothing has happened, but after
         OperationalError nobody knows."""
         settling = settle_function.statement(scope_of(self.call), **_of_begun(self.call, outcome, demanded=True))
-        await exchange(self.connection, settling, COMMIT)
+        await exchange(self.connection, settling, COMMIT._replace(prepared=prepares()))
 
     async def wait(self, run_id: uuid.UUID) -> None:
         """Let the call wait for a run that was begun in the transaction, and commit both; raises psycopg.Error, and
