@@ -89,7 +89,7 @@ TOOLGATE_EXPORTS = env.integer("TOOLGATE_EXPORTS", 16, least=1, most=1000)
 TOOLGATE_EXPORTS_PER_PERSON = env.integer("TOOLGATE_EXPORTS_PER_PERSON", 2, least=1, most=1000)
 # Answers and sockets that stay open hold none, but memory, and work whenever something happens.
 TOOLGATE_STREAMS = env.integer("TOOLGATE_STREAMS", 4096, least=1, most=60_000)
-TOOLGATE_STREAMS_PER_PERSON = env.integer("TOOLGATE_STREAMS_PER_PERSON", 256, least=1, most=60_000)
+TOOLGATE_STREAMS_PER_PERSON = env.integer("TOOLGATE_STREAMS_PER_PERSON", 1024, least=1, most=60_000)
 DATABASES["export"] = DATABASES["default"] | {"OPTIONS": DATABASES["default"]["OPTIONS"].copy()}  # type: ignore[attr-defined]
 if TOOLGATE_PROCESS == "web":
     for _alias, _size in (("default", PAGES_POOL_SIZE), ("operator", PAGES_POOL_SIZE), ("export", EXPORT_POOL_SIZE)):

@@ -56,6 +56,7 @@ class Streams:
         # Also taken by a place that is collected while this thread has it.
         self._lock = threading.RLock()
         self._open: Counter[tuple[uuid.UUID, uuid.UUID]] = Counter()
+        self._total = 0
 
     def open(self, principal: Principal) -> OpenStream:
         """A place for one more stream of this person in this tenant; raises TooManyOpenStreams."""
@@ -67,25 +68,26 @@ class Streams:
                     f"You have {most} open streams in this web process, which is as many as one person may have "
                     "(TOOLGATE_STREAMS_PER_PERSON). Close one, or try again when one has ended."
                 )
-            if self._open.total() >= most_of_all:
+            if self._total >= most_of_all:
                 raise TooManyOpenStreams(
                     f"This web process has {most_of_all} open streams, which is as many as it may have "
                     f"(TOOLGATE_STREAMS). Try again in {RETRY_SECONDS} seconds; if it goes on, tell the operator."
                 )
             self._open[whose] += 1
+            self._total += 1
             return OpenStream(self, whose)
 
     def give_back(self, whose: tuple[uuid.UUID, uuid.UUID]) -> None:
         """One of this person's streams is closed."""
         with self._lock:
             self._open[whose] -= 1
+            self._total -= 1
             if self._open[whose] <= 0:
                 del self._open[whose]
 
     def count(self) -> int:
         """How many are open."""
-        with self._lock:
-            return self._open.total()
+        return self._total
 
 
 STREAMS = Streams()
