@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from approvals.questions import repository
+from approvals.requests import callers_rights, votes
 from approvals.requests import repository as requests
-from approvals.requests import rights, votes
+from approvals.requests.callers_rights import NO_AGENT
 from approvals.requests.decisions import GRACE
-from approvals.requests.rights import NO_AGENT
 from approvals.rows import AskedQuestion
 from audit.calls import reading, recorder
 from audit.calls.rows import ToolCall
@@ -37,7 +37,7 @@ async def go_on(scope: TenantScope, call_id: uuid.UUID) -> None:
         asked = await repository.take(connection, call_id)
         if not asked:
             return
-        known = await rights.load(connection, scope.user_id, NO_AGENT)
+        known = await callers_rights.load(connection, scope.user_id, NO_AGENT)
         queued = await _passed_on(connection, call, asked[0], known, Caller(*scope, origin=call.origin))
     if queued:
         await dispatch([(*scope, call.id, call.tool_name)])

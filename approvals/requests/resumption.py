@@ -3,8 +3,8 @@
 import uuid
 from dataclasses import replace
 
-from approvals.requests import repository, rights, votes
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights, repository, votes
+from approvals.requests.callers_rights import NO_AGENT
 from approvals.rows import ApprovalRequest
 from audit.calls import reading, recorder
 from audit.calls.rows import ToolCall
@@ -30,7 +30,7 @@ async def go_on(scope: TenantScope, request_id: uuid.UUID) -> None:
             return
         call = await reading.one(connection, request.call_id, request.user_id)
         assert call is not None, "a call stays as long as its request"
-        known = await rights.load(connection, request.user_id, NO_AGENT)
+        known = await callers_rights.load(connection, request.user_id, NO_AGENT)
         queued = await _passed_on(connection, call, request, known, Caller(*scope, origin=call.origin))
     if queued:
         await dispatch([(*scope, call.id, call.tool_name)])

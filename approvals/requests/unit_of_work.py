@@ -10,8 +10,8 @@ from typing import Any
 
 from approvals import events
 from approvals.events import ApprovalEvents
-from approvals.requests import repository, rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights, repository
+from approvals.requests.callers_rights import NO_AGENT
 from approvals.rules import evaluation
 from audit.calls.recorder import NewCall, Place
 from audit.calls.rows import ToolCall
@@ -41,8 +41,8 @@ class CallUnitOfWork:
     async def rights(self) -> Rights:
         """As memberships, settings, grants and rules say."""
         if self._agent is NO_AGENT:
-            return await rights.own(self.connection, self._user_id)
-        return await rights.load(self.connection, self._user_id, self._agent)
+            return await callers_rights.own(self.connection, self._user_id)
+        return await callers_rights.load(self.connection, self._user_id, self._agent)
 
     async def propose(
         self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights

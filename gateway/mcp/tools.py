@@ -8,7 +8,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PaginatedRequestParams
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.mcp import exchange
 from gateway.mcp.results import COMPLETE
 from tenants.scope.transactions import TenantScope, transaction
@@ -63,7 +63,7 @@ async def policy_of(context: ServerRequestContext[Any, Any]) -> Policy:
 async def policy_in(scope: TenantScope) -> Policy:
     """The rights to tools of the scope's user."""
     async with transaction(scope) as connection:
-        return (await rights.own(connection, scope.user_id)).policy
+        return (await callers_rights.own(connection, scope.user_id)).policy
 
 
 def _cursor(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from audit.calls.rows import ToolCall
 from gateway.budgets import reservations
 from gateway.providers.routing import resolution
@@ -40,7 +40,7 @@ _CONTEXT = f"""
         a.pinned_tools, a.max_tier, a.on_refused_approval, a.on_disconnect, a.version, (
             SELECT jsonb_object_agg(o.slug, o.name) FROM agents o
             WHERE jsonb_typeof(a.tools) = 'array' AND a.tools ? o.slug AND o.archived_at IS NULL) AS agents
-    FROM ({rights.LOAD}) p LEFT JOIN agents a ON a.archived_at IS NULL
+    FROM ({callers_rights.LOAD}) p LEFT JOIN agents a ON a.archived_at IS NULL
         AND CASE WHEN %s::text IS NULL THEN a.is_default ELSE a.slug = %s END"""
 _BEGIN = Function(
     "begin_run", str,

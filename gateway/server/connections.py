@@ -8,7 +8,7 @@ from typing import Any, cast
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from gateway.http import leaving
+from gateway.http import stopping
 from gateway.server.unframed import unframed
 
 # The least that a slow client must send each second, after the seconds that every body has.
@@ -58,7 +58,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The process stops: tell streams that nothing else would end."""
-        leaving.begun().set()
+        stopping.begun().set()
         super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from approvals.errors import InvalidRule, NoSuchRule
-from approvals.requests import rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights
+from approvals.requests.callers_rights import NO_AGENT
 from approvals.rules import access_conditions
 from approvals.rules.access_conditions import Condition
 from tenants.people.changes import acting
@@ -235,10 +235,10 @@ def test_a_condition_that_means_nothing_is_refused(tenant: Cast, given: dict[str
 async def test_rights_that_were_read_before_a_change_do_not_decide_after_it(tenant: Cast) -> None:
     scope = tenant.alice.scope
     async with transactions.transaction(scope) as connection:
-        before = await rights.load(connection, scope.user_id, NO_AGENT)
+        before = await callers_rights.load(connection, scope.user_id, NO_AGENT)
     await _asked(tenant.olga, "POST", PATH, _given())
     async with transactions.transaction(scope) as connection:
-        after = await rights.load(connection, scope.user_id, NO_AGENT)
+        after = await callers_rights.load(connection, scope.user_id, NO_AGENT)
     assert before.version != after.version
     assert [each.name for each in after.policy.conditions] == ["All is well"]
     assert "save_note" in {tool.name for tool in evaluation.offered(after.policy)}

@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, connection
 from django.db.models import JSONField, Value
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from approvals.rules import evaluation
 from approvals.rules.evaluation import Rule
 from tenants.models import Membership, User
@@ -30,7 +30,7 @@ AGENT = {"tools": "all"}
 async def in_force(person: Person) -> list[str]:
     """The names of the rules that the gates are given for the person."""
     async with transaction(person.scope) as connection:
-        known = await rights.load(connection, person.scope.user_id, AGENT)
+        known = await callers_rights.load(connection, person.scope.user_id, AGENT)
     return [rule.name for rule in known.rules]
 
 

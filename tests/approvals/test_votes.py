@@ -132,14 +132,14 @@ def _blocked_by(owner: psycopg.Connection[Any], answer: Any) -> None:
 # --- when the call goes on -------------------------------------------------------------------------------------------
 async def _resumed(tenant: Cast, request: uuid.UUID) -> bool:
     """What the loop does about an approved call."""
-    from approvals.requests import resumption, rights
+    from approvals.requests import callers_rights, resumption
     from audit.calls import reading
     from tenants.scope.transactions import transaction
     from tools.gates.interface import Caller
 
     row = request_row(request)
     async with transaction(tenant.alice.scope) as connection:
-        known = await rights.load(connection, tenant.alice.scope.user_id, {"tools": "all", "max_tier": ""})
+        known = await callers_rights.load(connection, tenant.alice.scope.user_id, {"tools": "all", "max_tier": ""})
         call = await reading.of_id(connection, row["call_id"])
         assert call is not None
         return await resumption.resume(connection, call, known, Caller(*tenant.alice.scope, "default"))

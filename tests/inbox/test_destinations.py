@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from approvals.requests import rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights
+from approvals.requests.callers_rights import NO_AGENT
 from notifications.destinations import changes, verifying
 from notifications.destinations.errors import AskedTooOften, NotVerified
 from notifications.models import Destination
@@ -33,7 +33,7 @@ from tests.smtp import MailServer
 async def _known(who: Person) -> frozenset[str] | None:
     """What the person's rights know of their destinations."""
     async with transaction(who.scope) as connection:
-        return (await rights.load(connection, who.scope.user_id, NO_AGENT)).policy.facts.destinations
+        return (await callers_rights.load(connection, who.scope.user_id, NO_AGENT)).policy.facts.destinations
 
 
 def _version(cast: Cast) -> Any:

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
 from mcp_types import SubscriptionsListenRequestParams
 
-from gateway.http import leaving
+from gateway.http import stopping
 from gateway.mcp import exchange
 from gateway.mcp.errors import TooManyStreams, TooManySubscriptions, Unauthenticated
 from gateway.mcp.exchange import Exchange
@@ -137,7 +137,7 @@ async def test_a_stream_ends_with_a_result_when_its_key_ends_and_when_the_proces
         assert (await client.stream).meta == META
     async with listen(tenant.alice, ALL) as client:
         await client.shown()
-        leaving.begun().set()
+        stopping.begun().set()
         assert (await client.stream).meta == META
     assert not streams._open
 

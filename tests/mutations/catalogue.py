@@ -803,7 +803,7 @@ MUTATIONS = (
     Mutation(
         "a member's own rights are good whatever has changed",
         RIGHTS,
-        "approvals/requests/rights.py",
+        "approvals/requests/callers_rights.py",
         '    return known.version is not None and known.version == now["rights_version"] and in_time\n',
         "    return known.version is not None and in_time\n",
     ),

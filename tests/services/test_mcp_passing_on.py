@@ -9,8 +9,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import override_settings
 
-from approvals.requests import rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights
+from approvals.requests.callers_rights import NO_AGENT
 from services import changes
 from services.changes import NewService
 from services.errors import InvalidService
@@ -85,7 +85,7 @@ def switch_on(tenant: Cast) -> None:
 async def lists(scope: TenantScope) -> tuple[Policy, dict[str, list[Any]]]:
     """What somebody is offered, and their policy."""
     async with transaction(scope) as connection:
-        policy = (await rights.load(connection, scope.user_id, NO_AGENT)).policy
+        policy = (await callers_rights.load(connection, scope.user_id, NO_AGENT)).policy
         return policy, {
             "prompts": await passing_on.prompts(connection, policy),
             "resources": await passing_on.resources(connection, policy),

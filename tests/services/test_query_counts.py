@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.runs.agents import members
 from services import changes, shown
 from services.changes import NewService, Source
@@ -59,8 +59,8 @@ async def test_rights_are_one_statement_with_every_tool_of_the_tenant_and_none_o
 
     await sync_to_async(fill)()
     async with transaction(tenant.alice.scope) as opened:
-        found = await rights.load(opened, tenant.alice.scope.user_id, {"tools": "all"})
-        again = await rights.load(opened, tenant.alice.scope.user_id, {"tools": "all"})
+        found = await callers_rights.load(opened, tenant.alice.scope.user_id, {"tools": "all"})
+        again = await callers_rights.load(opened, tenant.alice.scope.user_id, {"tools": "all"})
     assert len(found.policy.service_tools) == 60
     assert found == again
 
@@ -112,7 +112,7 @@ async def test_a_thousand_services_of_one_tenant_are_none_of_another_and_few_in_
 
 async def _plan(cast: Cast) -> str:
     """How PostgreSQL loads the rights of a member, whose tenant it does not know when it plans."""
-    statement = f"PREPARE loading (uuid) AS {rights.LOAD.replace('%s', '$1')}"
+    statement = f"PREPARE loading (uuid) AS {callers_rights.LOAD.replace('%s', '$1')}"
     async with transaction(cast.alice.scope) as opened:
         await opened.execute("SET LOCAL plan_cache_mode = force_generic_plan")
         await opened.execute(statement.encode())

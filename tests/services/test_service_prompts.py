@@ -5,7 +5,7 @@ import json
 import threading
 from typing import Any
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.models import Agent
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
@@ -200,7 +200,7 @@ def _own_feeds(person: Person) -> str:
     async def found() -> str:
         try:
             async with transaction(person.scope) as connection:
-                known = await rights.load(connection, person.scope.user_id, {"tools": "all"})
+                known = await callers_rights.load(connection, person.scope.user_id, {"tools": "all"})
             return known.policy.service_tools["desk.get_order"].own_feeds
         finally:
             await transactions.close_pools()

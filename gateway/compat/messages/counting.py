@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.compat import media
 from gateway.compat.messages import api
 from gateway.compat.serving import authenticated, names_model, read
@@ -64,7 +64,7 @@ async def _count(tenant_scope: TenantScope, request: ClientRequest) -> int:
         found = routing.resolve(request.model if named else row["model"], loop.providers())
     except UnknownModel as unknown:
         raise NoSuchModel(unknown.message) from None
-    policy = rights.from_row(row, row).policy
+    policy = callers_rights.from_row(row, row).policy
     # The provider may be asked.
     if (switch := killed(policy.switches, Subject(tenant_scope.user_id, row["slug"], found.name))) is not None:
         raise Killed(switch)

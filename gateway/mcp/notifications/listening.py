@@ -32,7 +32,7 @@ from mcp_types import (
 )
 
 from audit.canonical import sha256_hex
-from gateway.http import leaving
+from gateway.http import stopping
 from gateway.mcp import exchange, offers, tools
 from gateway.mcp.errors import TooManySubscriptions
 from gateway.mcp.exchange import Exchange
@@ -90,7 +90,7 @@ async def _changes(
     `change` is the watch's event of the time when `before` was found.
     """
     lists: list[ServerEvent] = [event for event in events if not isinstance(event, ResourceUpdated)]
-    ends = asyncio.ensure_future(leaving.begun().wait())
+    ends = asyncio.ensure_future(stopping.begun().wait())
     at_all = time.monotonic() + LOOK_SECONDS
     try:
         while True:

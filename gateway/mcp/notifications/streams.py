@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import orjson
 
-from gateway.http import leaving
+from gateway.http import stopping
 from gateway.http.asgi import Request
 from gateway.mcp.errors import TooManyStreams
 from gateway.mcp.exchange import Exchange
@@ -55,7 +55,7 @@ def counted(under_way: Exchange) -> Iterator[None]:
 async def _events(request: Request, under_way: Exchange) -> AsyncIterator[bytes]:
     from gateway.mcp.notifications import subscriptions
 
-    ends = [asyncio.ensure_future(request.hung_up()), asyncio.ensure_future(leaving.begun().wait())]
+    ends = [asyncio.ensure_future(request.hung_up()), asyncio.ensure_future(stopping.begun().wait())]
     looked = float("-inf")
     try:
         while True:

@@ -4,8 +4,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from approvals.requests import rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights
+from approvals.requests.callers_rights import NO_AGENT
 from tenants.scope.transactions import TenantScope, transaction
 from tools.invocation import evaluation
 from tools.offering import searching
@@ -27,6 +27,6 @@ class RunTools:
             if self.run_id is not None:
                 run = await (await connection.execute(_PROFILE, [self.run_id])).fetchone()
             profile = run["profile"] if run else NO_AGENT
-            known = await rights.load(connection, self.scope.user_id, profile)
+            known = await callers_rights.load(connection, self.scope.user_id, profile)
         agent, origin = profile.get("slug", ""), profile.get("origin", "chat") if run else "api"
         return searching.search(evaluation.offered(known.policy, agent, origin), known.policy, query, limit)

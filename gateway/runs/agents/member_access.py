@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.runs import repository
 from gateway.runs.errors import NoSuchAgent
 from tenants.scope.transactions import TenantScope, transaction
@@ -32,7 +32,7 @@ async def rights_under(scope: TenantScope, agent: str | None) -> tuple[Rights, s
         row = None if agent and "\x00" in agent else await repository.context(connection, scope.user_id, agent)
     if row is None or row["agent_id"] is None:
         raise NoSuchAgent(agent)
-    return rights.from_row(row, row), row["slug"]
+    return callers_rights.from_row(row, row), row["slug"]
 
 
 async def of(scope: TenantScope, name: str, agent: str | None) -> Access:

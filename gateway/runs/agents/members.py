@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import Routing
 from gateway.runs import repository
@@ -100,7 +100,7 @@ def _member(
 ) -> AgentMember:
     if draft is not None:
         row = row | {name: value for name, value in draft.items() if name in (*_PROFILE, "model")}
-    known = rights.from_row(row, row)
+    known = callers_rights.from_row(row, row)
     profile = profile_of(row) | ({} if draft is None else {"draft": True})
     version = row["rights_version"]
     routing = resolution.remembered(scope.tenant_id, version, row["model_routing"])

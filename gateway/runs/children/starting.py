@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from psycopg.errors import UniqueViolation
 
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from audit.calls import taint
 from audit.calls.rows import ToolCall
 from gateway.budgets import bounds, prices
@@ -168,7 +168,7 @@ class ChildrenOfCall:
     def _model(self, row: dict[str, Any], profile: dict[str, Any], wanted: str) -> ResolvedModel:
         """The child's model, where it may be asked. Raises ToolUnavailable."""
         routing = resolution.remembered(self.call.tenant_id, row["rights_version"], row["model_routing"])
-        switches = rights.from_row(row, profile).policy.switches
+        switches = callers_rights.from_row(row, profile).policy.switches
         try:
             found = routing.route(loop.model_of(wanted), loop.providers())
             asking.not_killed(found, switches, self.call.user_id, profile["slug"])

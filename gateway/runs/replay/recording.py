@@ -5,8 +5,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 
+from approvals.requests import callers_rights
 from approvals.requests import repository as approvals
-from approvals.requests import rights
 from approvals.rows import ApprovalRequest
 from gateway.providers.interface import Answer, Opaque, PromptMessage, SuggestedCall, Usage
 from gateway.runs import preparation, repository
@@ -90,7 +90,7 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
             found.turns = await repository.turns(connection, run_id)
         if run is not None and driven:
             found.shown, found.asked, found.transcript = await preparation.led_up_to(connection, scope, run)
-            found.known = await rights.load(connection, scope.user_id, run.profile)
+            found.known = await callers_rights.load(connection, scope.user_id, run.profile)
             said = await _all(connection, _ANSWER, run.message_id)
             found.answer = said[0]["content"] if said else None
     return found

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from approvals.events import ApprovalEvents
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from audit.calls.recorder import Failure, NewCall, Place
 from gateway.providers.interface import Answer, Family, Prompt, SuggestedCall, UserMessage
 from gateway.providers.routing.resolution import ResolvedModel
@@ -134,8 +134,8 @@ class PlayedUnitOfWork:
     async def rights(self) -> Any:
         if self._ports.rights_change:
             self._ports.rights_change -= 1
-            return rights.from_row(None, {"tools": "all", "max_tier": TIERS[self._ports.rights_change]})
-        return rights.from_row(None, {"tools": "all"})
+            return callers_rights.from_row(None, {"tools": "all", "max_tier": TIERS[self._ports.rights_change]})
+        return callers_rights.from_row(None, {"tools": "all"})
 
     async def calls(self, turn: TurnView) -> list[RunCall]:
         return [call for call in self._ports.calls.values() if call.turn == turn.number]

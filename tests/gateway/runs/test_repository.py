@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from approvals.requests import rights
-from approvals.requests.rights import NO_AGENT
+from approvals.requests import callers_rights
+from approvals.requests.callers_rights import NO_AGENT
 from gateway.budgets.reservations import used
 from gateway.providers.interface import Answer, Usage
 from gateway.runs import preparation, repository
@@ -60,7 +60,7 @@ async def _move(person: Person, name: str, row: Row) -> Run | None:
     turn = TurnValues.of(Answer("Hello."), 100, 5, used("offline/demo", None, Usage()))
     async with transaction(person.scope) as connection:
         if name == "commit_turn":
-            known = await rights.load(connection, person.scope.user_id, NO_AGENT)
+            known = await callers_rights.load(connection, person.scope.user_id, NO_AGENT)
             return await repository.commit_turn(connection, run, turn, known, Jsonb([]), Jsonb([]))
         if name == "take_over":
             taken = await repository.take_over(connection, run.id, 15)

@@ -16,7 +16,7 @@ from django.db import transaction as django_transaction
 from psycopg.types.json import Jsonb
 
 from approvals.models import ApprovalRule
-from approvals.requests import rights
+from approvals.requests import callers_rights
 from approvals.rules import evaluation
 from gateway.models import Agent
 from gateway.runs import preparation
@@ -243,7 +243,7 @@ async def test_a_members_own_rights_are_read_once_and_again_after_each_change(
 
     async def own(scope: TenantScope) -> Rights:
         async with transaction(scope) as connection:
-            return await rights.own(connection, scope.user_id)
+            return await callers_rights.own(connection, scope.user_id)
 
     async def change(work: Callable[[], Any]) -> None:
         def on_operator() -> None:
@@ -252,8 +252,8 @@ async def test_a_members_own_rights_are_read_once_and_again_after_each_change(
 
         await asyncio.to_thread(on_operator)
 
-    loaded = rights.load
-    monkeypatch.setattr(rights, "load", load)
+    loaded = callers_rights.load
+    monkeypatch.setattr(callers_rights, "load", load)
     alice = tenant.alice.scope
     before = await own(alice)
     assert await own(alice) is before and reads == [alice.user_id]
@@ -275,13 +275,13 @@ async def test_own_rights_that_a_rule_ends_are_read_again(tenant: Cast) -> None:
     await asyncio.to_thread(rule)
     scope = tenant.alice.scope
     async with transaction(scope) as connection:
-        known = await rights.own(connection, scope.user_id)
+        known = await callers_rights.own(connection, scope.user_id)
     assert [each.name for each in known.rules] == ["mails"]
     # As it is an hour later.
     key = str(scope.tenant_id), scope.user_id
-    rights._own[key] = rights._own[key][0], replace(known, valid_until=datetime.now(UTC))
+    callers_rights._own[key] = callers_rights._own[key][0], replace(known, valid_until=datetime.now(UTC))
     async with transaction(scope) as connection:
-        again = await rights.own(connection, scope.user_id)
+        again = await callers_rights.own(connection, scope.user_id)
     assert again.valid_until == known.valid_until
 
 

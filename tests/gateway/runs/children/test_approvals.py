@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from approvals.requests import decisions, rights
+from approvals.requests import callers_rights, decisions
 from approvals.requests.decisions import Decider
 from gateway.compat import replies
 from gateway.runs import lifecycle
@@ -114,7 +114,9 @@ async def test_a_call_that_needs_a_human_is_refused_where_nobody_above_listens(t
     await answered(tenant.alice, view)
     _, child = tree(tenant.alice)
     async with transaction(tenant.alice.scope) as connection:
-        unheard = await rights.load(connection, tenant.alice.scope.user_id, child["profile"] | {"channel": None})
+        unheard = await callers_rights.load(
+            connection, tenant.alice.scope.user_id, child["profile"] | {"channel": None}
+        )
     name, _, arguments = MAIL.removeprefix("call: ").partition(" ")
     [call] = await evaluation.evaluate(
         [Suggestion(name, arguments)],
