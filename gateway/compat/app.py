@@ -23,7 +23,7 @@ def takes(scope: Scope) -> bool:
 async def answer(scope: Scope, receive: Receive, send: Send) -> None:
     """Hand a request to the API of its address."""
     method, path = scope["method"], scope["path"].rstrip("/")
-    api = _apis().get(path)
+    api = apis().get(path)
     if path == "/v1/messages/count_tokens" and method == "POST":
         await counting.answer(scope, receive, send)
     elif api is not None and method == "POST":
@@ -38,7 +38,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 @cache
-def _apis() -> dict[str, CompatApi]:
+def apis() -> dict[str, CompatApi]:
     """The APIs by address; imported at first use, since few processes serve them."""
     from gateway.compat.chat_completions import api as chat_completions
     from gateway.compat.messages import api as messages
@@ -56,7 +56,7 @@ def error(path: str, status: int, code: str, message: str) -> dict[str, Any]:
     from gateway.compat.messages import api as messages
 
     path = path.rstrip("/")
-    api = messages.API if path == "/v1/messages/count_tokens" else _apis().get(path)
+    api = messages.API if path == "/v1/messages/count_tokens" else apis().get(path)
     if api is not None:
         return api.error(status, code, message)
     return of_nobody(status, code, message)

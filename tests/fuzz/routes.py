@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from gateway.compat.app import _surfaces
+from gateway.compat.app import apis
 
 VALUES = {"uuid": str(uuid.UUID(int=7)), "str": "x", "path": "x", "slug": "x", "int": "7"}
 _CONVERTED = re.compile(r"<(?:(?P<converter>\w+):)?\w+>")
@@ -33,7 +33,7 @@ def templates() -> list[str]:
         "/v1/models/<str:name>",
         "/v1/responses/<str:id>",
         "/v1/messages/count_tokens",
-        *_surfaces(),
+        *apis(),
     }
     return sorted(found)
 
