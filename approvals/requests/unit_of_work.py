@@ -14,11 +14,9 @@ from approvals.requests import callers_rights, repository
 from approvals.requests.callers_rights import NO_AGENT
 from approvals.rules import evaluation
 from audit.calls.recorder import NewCall, Place
-from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy
-from tools.invocation import recording
 
 
 class CallUnitOfWork:
@@ -43,12 +41,6 @@ class CallUnitOfWork:
         if self._agent is NO_AGENT:
             return await callers_rights.own(self.connection, self._user_id)
         return await callers_rights.load(self.connection, self._user_id, self._agent)
-
-    async def propose(
-        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
-    ) -> Sequence[ToolCall]:
-        """With their first ledger entries."""
-        return await recording.propose(self.own, place, evaluated, queued, rights)
 
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """In the commit that lets the calls through."""

@@ -22,7 +22,7 @@ from audit.models import Origin, Status
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates import order
 from tools.gates.interface import Caller, Rights
-from tools.invocation import ports
+from tools.invocation import ports, recording
 from tools.invocation.dispatch import dispatch
 from tools.invocation.evaluation import Suggestion
 from tools.invocation.live import wakeups
@@ -214,7 +214,7 @@ async def _record(
     async def record(
         step: ConnectedUnitOfWork, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
     ) -> Sequence[ToolCall]:
-        recorded = await step.propose(place, evaluated, queued, rights)
+        recorded = await recording.propose(step.own, place, evaluated, queued, rights)
         if bind is not None:
             await bind(step, evaluated)
         if hold is not None and evaluated[0].approval_id is not None:

@@ -31,12 +31,6 @@ class UnitOfWork(Protocol):
         """The user's rights as they are now."""
         ...
 
-    async def propose(
-        self, place: Place, evaluated: list[NewCall], queued: frozenset[uuid.UUID], rights: Rights
-    ) -> Sequence[ToolCall]:
-        """Write calls with their first ledger entries; the calls as they are then. Raises RightsChanged."""
-        ...
-
     async def use_rules(self, rule_ids: Iterable[str]) -> None:
         """Count the uses of rules that let calls through; raises RulesExhausted."""
         ...
@@ -50,6 +44,11 @@ class UnitOfWork(Protocol):
 
 class ConnectedUnitOfWork(UnitOfWork, Protocol):
     """One that shares its transaction."""
+
+    @property
+    def own(self) -> Connection | None:
+        """As `connection`; None for a single statement, which is a transaction by itself."""
+        ...
 
     @property
     def connection(self) -> Connection:
