@@ -14,7 +14,7 @@ from gateway.runs import lifecycle, loop
 from gateway.schedules import firing
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
-from tools.invocation.in_worker import execution
+from tools.invocation.in_worker import handles
 from tools.network import clients, redis
 from tools.worker import background
 from tools.worker.background import Lane
@@ -80,6 +80,6 @@ def _shutting_down(**signal: Any) -> None:
 async def _close() -> None:
     """Close the event loop's clients; what fails to close is ending anyway."""
     providers = loop.providers().close, routing_clients.close
-    for closing in (execution.close, *providers, clients.close, redis.close, transactions.close_pools):
+    for closing in (handles.close, *providers, clients.close, redis.close, transactions.close_pools):
         with suppress(Exception):
             await closing()

@@ -1487,15 +1487,15 @@ MUTATIONS = (
     Mutation(
         "two arguments of a tool have one name towards a provider",
         ("tests/gateway/providers/translation/test_arguments.py",),
-        "gateway/providers/translation/arguments.py",
-        "        if not alias or wanted[alias] > 1 or alias in names:\n",
+        "gateway/providers/translation/aliases.py",
+        "        if not alias or times[alias] > 1 or alias in names:\n",
         "        if not alias:\n",
     ),
     Mutation(
         "arguments that a model sends by their aliases reach the gates so",
         ("tests/gateway/providers/translation/test_arguments.py",),
         "gateway/providers/translation/names.py",
-        "return found.meant(arguments) if found else arguments",
+        "return found.from_provider(arguments) if found else arguments",
         "return arguments",
     ),
     # --- credentials ------------------------------------------------------------------------------------------------

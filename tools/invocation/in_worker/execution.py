@@ -21,10 +21,8 @@ import time
 import traceback
 import uuid
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-import aiohttp
 import orjson
 import psycopg
 from django.conf import settings
@@ -43,20 +41,16 @@ from tools.errors import (
     ToolUnavailable,
     ToolValidationError,
 )
-from tools.files import FileStore
 from tools.interface import Tool, ToolContext, ToolResult, labels_of
 from tools.invocation import lookup, ports
-from tools.invocation.in_worker import asking, stopped
+from tools.invocation.in_worker import asking, handles, stopped
 from tools.invocation.live import logs, progress, wakeups
 from tools.invocation.live.circuit import OPEN_SECONDS, circuits
 from tools.invocation.live.leases import leases
 from tools.labels import TAINTS, taint_of
-from tools.network import redis
-from tools.network.cache import TenantCache
 from tools.questions import InputRequired
 from tools.registry import registry
-from tools.settings import fetch_hosts
-from tools.stores import CanvasStore, Meaning, MemoryStore, NoteStore, TaskStore
+from tools.stores import Meaning
 from tools.waiting import WaitsForMeaning, WaitsForRun
 
 log = logging.getLogger(__name__)
@@ -65,7 +59,6 @@ MAX_ATTEMPTS = 3
 BACK_OFF = 0.5
 # What `tool_calls.output` keeps whole.
 MAX_OUTPUT_BYTES = 1024 * 1024
-_sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
 
 @dataclass(slots=True)
@@ -238,86 +231,26 @@ def _resting(tool: Tool) -> Outcome:
 
 
 async def _run(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None) -> ToolResult:
-    handles = _handles(tool, call, execution, connection)
-    execution.handle = handles.get("messages")
+    given = handles.of(tool, call, connection)
+    given |= {"seconds": execution.time_left(call), "settings": registry().settings(tool.name)}
+    if connection is not None and "meaning" in tool.handles and ports.meanings().configured():
+        given["meaning"] = execution.meaning_of
+    execution.handle = given.get("messages")
     # The first execution of a call has the first fence.
     if (
         connection is None
         and call.fence > 1
         and (answered := await ports.questions().answered(execution.scope, call.id))
     ):
-        handles |= {"answers": answered.answers, "state": answered.state}
+        given |= {"answers": answered.answers, "state": answered.state}
     seconds = execution.time_left(call)
     try:
-        with progress.reporting(call) as handles["report"]:
-            async with logs.logging_of(call, heard=connection is None) as handles["log"], asyncio.timeout(seconds):
-                return await tool.execute(call.arguments, ToolContext(**handles))
+        with progress.reporting(call) as given["report"]:
+            async with logs.logging_of(call, heard=connection is None) as given["log"], asyncio.timeout(seconds):
+                return await tool.execute(call.arguments, ToolContext(**given))
     except TimeoutError:
         limit = call.time_limit_ms / 1000
         raise ToolTimeout(f"{tool.name} did not answer within {limit:g} seconds.", limit) from None
-
-
-def _handles(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None = None) -> dict[str, Any]:
-    """What the call's context is built from: the handles that its tool declares, and no others."""
-    handles: dict[str, Any] = {
-        "call_id": call.id,
-        "tenant_id": call.tenant_id,
-        "user_id": call.user_id,
-        "run_id": call.run_id,
-        "conversation_id": call.conversation_id,
-        "seconds": execution.time_left(call),
-        "settings": registry().settings(tool.name),
-    }
-    if connection is not None and "notes" in tool.handles:
-        handles["notes"] = NoteStore(connection, call.tenant_id, call.user_id, call.conversation_id)
-    if connection is not None and "tasks" in tool.handles:
-        handles["tasks"] = TaskStore(connection, call.tenant_id, call.user_id, call.conversation_id)
-    if connection is not None and call.run_id is not None and "children" in tool.handles:
-        handles["children"] = ports.children().of_call(connection, call)
-    if connection is not None and "schedules" in tool.handles:
-        handles["schedules"] = ports.schedules(connection, call)
-    if connection is not None and "files" in tool.handles and call.conversation_id is not None:
-        handles["files"] = FileStore(connection, call.tenant_id, call.user_id, call.conversation_id, call.id)
-    if connection is not None and "memories" in tool.handles:
-        handles["memories"] = MemoryStore(
-            connection, call_id=call.id, conversation_id=call.conversation_id, agent=call.agent
-        )
-    if connection is not None and "messages" in tool.handles:
-        handles["messages"] = ports.notifications().messages(connection, call)
-    if connection is not None and "reminders" in tool.handles:
-        handles["reminders"] = ports.notifications().reminders(connection, call)
-    if connection is not None and call.conversation_id is not None and "canvas" in tool.handles:
-        handles["canvas"] = CanvasStore(connection, call.tenant_id, call.user_id, call.conversation_id, call.id)
-    if connection is not None and "meaning" in tool.handles and ports.meanings().configured():
-        handles["meaning"] = execution.meaning_of
-    if connection is not None and "sessions" in tool.handles:
-        handles["sessions"] = ports.children().sessions(connection, call)
-    if "http" in tool.handles:
-        handles["http"] = _http()
-    if "fetch_hosts" in tool.handles:
-        handles["fetch_hosts"] = partial(fetch_hosts.of, TenantScope(call.tenant_id, call.user_id))
-    if "tools" in tool.handles:
-        handles["tools"] = ports.callers_tools(TenantScope(call.tenant_id, call.user_id), call.run_id)
-    if "cache" in tool.handles:
-        handles["cache"] = TenantCache(redis.client(), call.tenant_id)
-    return handles
-
-
-def _http() -> aiohttp.ClientSession:
-    """This event loop's HTTP client, shared by all tools so that connections are kept."""
-    loop = asyncio.get_running_loop()
-    if loop not in _sessions:
-        _sessions[loop] = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=512, limit_per_host=256), cookie_jar=aiohttp.DummyCookieJar()
-        )
-    return _sessions[loop]
-
-
-async def close() -> None:
-    """Close this event loop's HTTP client."""
-    session = _sessions.pop(asyncio.get_running_loop(), None)
-    if session is not None:
-        await session.close()
 
 
 def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, execution: _Execution) -> bool:
