@@ -114,8 +114,8 @@ def head_of(note, vkeys):
 
 def in_log(leaf, proof, size, root):
     """The leaf as JSON, once it is proven to be in the log at its place (RFC 9162, 2.1.3.2)."""
-    told = json.loads(leaf)
-    index, last, node = told["index"], size - 1, hashlib.sha256(b"\0" + leaf.encode()).digest()
+    found = json.loads(leaf)
+    index, last, node = found["index"], size - 1, hashlib.sha256(b"\0" + leaf.encode()).digest()
     right = 0 <= index < size
     for sibling in map(bytes.fromhex, proof):
         right = right and last > 0
@@ -127,8 +127,8 @@ def in_log(leaf, proof, size, root):
             node = hashlib.sha256(b"\1" + node + sibling).digest()
         index, last = index >> 1, last >> 1
     if not right or last != 0 or node != root:
-        raise Wrong(f"leaf {told['index']} is not in the log that was signed")
-    return told
+        raise Wrong(f"leaf {found['index']} is not in the log that was signed")
+    return found
 
 
 def stated(leaf, key, statement):
@@ -211,8 +211,8 @@ def check_receipt(receipt, vkeys):
     for name in names:
         if canonical(receipt[name]) != canonical(whole[THEIRS.get(name, name)]):
             raise Wrong(f"{name} is not what was committed to")
-    told = (receipt["approval"] or {"decisions": []})["decisions"]
-    words, sworn = (sorted(canonical([each[name] for name in SAID]) for each in every) for every in (told, decided))
+    shown = (receipt["approval"] or {"decisions": []})["decisions"]
+    words, sworn = (sorted(canonical([each[name] for name in SAID]) for each in every) for every in (shown, decided))
     if words != sworn:
         raise Wrong("the decisions are not what was committed to")
     every = (receipt.get("answers", []), answered)
