@@ -1,6 +1,7 @@
 """The connection to Redis that many share: answers in their order, and what becomes of one that breaks."""
 
 import asyncio
+import threading
 import uuid
 from collections.abc import AsyncIterator
 from functools import partial
@@ -92,6 +93,16 @@ async def test_a_command_that_is_not_answered_in_time_ends_its_connection_and_wh
     assert [type(each) for each in await held] == [AnsweredTooLate] * 2
     line._seconds = 30
     assert await line.ask("PING") == b"PONG"
+
+
+async def test_an_answer_that_came_while_the_process_was_busy_is_none_that_came_too_late(line: Line) -> None:
+    await line.ask("PING")
+    line._seconds = 0.2
+    asked = asyncio.create_task(line.ask("PING"))
+    await asyncio.sleep(0)
+    # The event loop stands still for longer than that.
+    threading.Event().wait(0.5)
+    assert await asked == b"PONG"
 
 
 async def test_one_that_is_cancelled_while_the_connection_is_made_leaves_it_to_the_others(line: Line) -> None:

@@ -19,6 +19,7 @@ from redis.exceptions import TimeoutError as AnsweredTooLate
 
 Word = str | bytes | int | float
 _NOT_WHOLE = object()
+_GRACE_SECONDS = 0.05
 
 
 class Line:
@@ -75,6 +76,7 @@ class _Answers(asyncio.Protocol):
         self.lost: Exception | None = None
         self._loop = asyncio.get_running_loop()
         self._asked: deque[tuple[asyncio.Future[Any], float]] = deque()
+        self._late: asyncio.Future[Any] | None = None
         self._reader = hiredis.Reader(protocolError=InvalidResponse, replyError=_refusal, notEnoughData=_NOT_WHOLE)
         self._timer: asyncio.TimerHandle | None = None
         # From here on the connection is not redis-py's any more, which would close it with its own object.
@@ -131,11 +133,15 @@ class _Answers(asyncio.Protocol):
         self._timer = None
         if not self._asked:
             return
-        until = self._asked[0][1]
-        if self._loop.time() >= until:
-            self._end(AnsweredTooLate("Redis does not answer"))
-        else:
+        oldest, until = self._asked[0]
+        if self._loop.time() < until:
             self._timer = self._loop.call_at(until, self._look)
+        elif oldest is not self._late:
+            # The answer may have come while this process did something else.
+            self._late = oldest
+            self._timer = self._loop.call_later(_GRACE_SECONDS, self._look)
+        else:
+            self._end(AnsweredTooLate("Redis does not answer"))
 
     def _end(self, lost: Exception) -> None:
         if self.lost is not None:
