@@ -110,18 +110,32 @@ async def _message(form: McpForm, scope: Scope, receive: Receive, send: Send, re
     if message.method == "notifications/cancelled":
         await inflight.cancel(under_way, message.params.get("requestId"))
     manager = await process().manager()
-    # Spaces around a header's value are none of it, and the SDK compares values.
-    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-    passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
-    headings = {b"mcp-session-id": sessions.new(message.params)} if message.method == "initialize" else {}
-    sending = _signing(request, send, headings, under_way)
     try:
-        await manager.handle_request(passed_on, _Body(body, receive, under_way).receive, sending)
+        async with under_way.after:
+            if not await manager.answered(request, scope["headers"], message, under_way):
+                await _handled(manager, scope, _Body(body, receive, under_way), send, request, message, under_way)
     except asyncio.CancelledError:
         if under_way.gone:
             raise
         # This process ends; its calls go on, and are in the history.
         raise Leaving from None
+
+
+async def _handled(
+    manager: Any,
+    scope: Scope,
+    body: "_Body",
+    send: Send,
+    request: Request,
+    message: messages.Message,
+    under_way: Exchange,
+) -> None:
+    """Have the SDK handle a message."""
+    # Spaces around a header's value are none of it, and the SDK compares values.
+    headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+    passed_on = {**scope, "path": PATH, "headers": headers, exchange.KEY: under_way}
+    headings = {b"mcp-session-id": sessions.new(message.params)} if message.method == "initialize" else {}
+    await manager.handle_request(passed_on, body.receive, _signing(request, send, headings, under_way))
 
 
 async def _answered(principal: Principal, message: messages.Message, request: Request) -> None:

@@ -48,7 +48,7 @@ async def call_tool(context: Context, params: CallToolRequestParams) -> dict[str
     under_way = exchange.of(context)
     begun = await _begun_or_resumed(context, under_way, params, resumes=not as_task)
     reporter = Reporter(context)
-    sent = params.request_state is None and not begun.resumed
+    sent = params.request_state is None and not begun.resumed and under_way.looked is None
     call = await _awaited(context, begun.call, under_way, TASK_SECONDS if as_task else None, reporter, sent=sent)
     questions: list[AskedQuestion] = []
     if call.asks_user:
@@ -112,18 +112,23 @@ async def begin_task(context: Context, params: CallToolRequestParams) -> dict[st
     return {"task": tasks.state_2025(begun.call)}
 
 
+def begin(under_way: Exchange, name: str, arguments: dict[str, Any], *, resumes: bool) -> "asyncio.Task[Begun]":
+    """Begin to record a call of the client's; what `tools.invocation.invoke.begin` says."""
+    beginning = invoke.begin(under_way.tenant_scope, name, arguments, origin=Origin.MCP, resumes=resumes)
+    return asyncio.create_task(beginning, name="mcp call")
+
+
 async def _begun(under_way: Exchange, params: CallToolRequestParams, *, resumes: bool) -> Begun:
-    """Record the call; whoever hangs up meanwhile has it cancelled once it is recorded."""
-    scope, arguments = under_way.tenant_scope, params.arguments or {}
-    beginning = asyncio.create_task(
-        invoke.begin(scope, params.name, arguments, origin=Origin.MCP, resumes=resumes), name="mcp call"
-    )
+    """Record the call, unless that is done; whoever hangs up meanwhile has it cancelled once it is recorded."""
+    beginning = under_way.beginning or begin(under_way, params.name, params.arguments or {}, resumes=resumes)
     try:
         begun = await asyncio.shield(beginning)
     except asyncio.CancelledError:
         if under_way.gone:
-            _later(_cancel(under_way, beginning))
+            cancel_later(under_way, beginning)
         raise
+    if under_way.looked is not None:
+        begun = Begun(under_way.looked, begun.resumed)
     if begun.call.decision[0].get("log") == UNKNOWN:
         raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name[:100]}", {results.META: results.about(begun.call)})
     return begun
@@ -145,7 +150,8 @@ async def _awaited(
         await reporter.look(call)
         return call
     old = context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS
-    known = inflight.known(under_way, context.request_id, call.id) if old else nullcontext()
+    names = old and not under_way.known
+    known = inflight.known(under_way, context.request_id, call.id) if names else nullcontext()
     try:
         async with known, logs.passing_on(context, call.id):
             with reporter.hearing(call.id):
@@ -160,8 +166,18 @@ async def _awaited(
     except asyncio.CancelledError:
         # Not when it is this process that ends: the client asks another one.
         if under_way.gone:
-            _later(_cancel(under_way, call))
+            cancel_later(under_way, call)
         raise
+
+
+def cancel_later(under_way: Exchange, what: "ToolCall | asyncio.Task[Begun]") -> None:
+    """Cancel a call, once it is recorded, although its request is over.
+
+    A failure is only logged, and the call then runs or expires by itself.
+    """
+    task = asyncio.get_running_loop().create_task(_cancel(under_way, what))
+    _cancelling.add(task)
+    task.add_done_callback(_ended)
 
 
 async def _cancel(under_way: Exchange, what: "ToolCall | asyncio.Task[Begun]") -> None:
@@ -169,13 +185,6 @@ async def _cancel(under_way: Exchange, what: "ToolCall | asyncio.Task[Begun]") -
         call = what if isinstance(what, ToolCall) else (await what).call
         if not call.final:
             await invoke.cancel(under_way.tenant_scope, call.id)
-
-
-def _later(work: Any) -> None:
-    """Do it although its request is over; a failure is only logged, and the call then runs or expires by itself."""
-    task = asyncio.get_running_loop().create_task(work)
-    _cancelling.add(task)
-    task.add_done_callback(_ended)
 
 
 def _ended(task: "asyncio.Task[None]") -> None:

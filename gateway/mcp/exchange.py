@@ -3,13 +3,16 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from audit.calls.rows import ToolCall
 from tenants.people.principal import Principal
 from tenants.scope.transactions import TenantScope
+from tools.invocation.invoke import Begun
 
 # Where the ASGI scope of the request has it.
 KEY = "toolgate.exchange"
@@ -26,6 +29,9 @@ class Exchange:
     `session` is what the client calls itself, empty when it does not. `check_key` raises Refused once the client's key
     or token is not valid any more. `streams` is set once the answer has begun as a stream of events, to which `write`
     adds bytes.
+
+    Where `gateway.mcp.direct` has begun a call: `beginning` records it, `looked` is the call as it was seen last, and
+    `known` says that the client can cancel it. `after` is left once the request is answered.
     """
 
     principal: Principal
@@ -34,6 +40,10 @@ class Exchange:
     gone: bool = False
     streams: asyncio.Event = field(default_factory=asyncio.Event)
     write: Callable[[bytes], Awaitable[None]] | None = None
+    beginning: "asyncio.Task[Begun] | None" = None
+    looked: ToolCall | None = None
+    known: bool = False
+    after: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def say(self, message: dict[str, Any]) -> None:
         """Send a JSON-RPC message of our own to the client, beside what the SDK sends it."""

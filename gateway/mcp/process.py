@@ -21,7 +21,7 @@ class Process:
         self._end = asyncio.Event()
 
     async def manager(self) -> Any:
-        """The `StreamableHTTPSessionManager`, running."""
+        """The `gateway.mcp.server.Manager`, running."""
         return await asyncio.shield(self.prepare())
 
     def prepare(self) -> "asyncio.Future[Any]":

@@ -25,9 +25,12 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from gateway.http.asgi import Request
 from gateway.http.errors import refusal_of
-from gateway.mcp import calls, exchange, offers, tasks, tools
+from gateway.mcp import calls, direct, exchange, offers, tasks, tools
 from gateway.mcp.errors import body
+from gateway.mcp.exchange import Exchange
+from gateway.mcp.messages import Message
 from gateway.mcp.notifications import levels, listening, subscriptions
 from tenants.people import owners
 
@@ -71,11 +74,23 @@ class ToolgateServer(Server[dict[str, Any]]):
         return found.model_copy(update={"extensions": None, "tasks": in_core})
 
 
-def make_manager() -> StreamableHTTPSessionManager:
+class Manager(StreamableHTTPSessionManager):
+    """The SDK's, which answers what `gateway.mcp.direct` leaves to it."""
+
+    def __init__(self, server: ToolgateServer) -> None:
+        super().__init__(app=server, stateless=True, max_request_body_size=settings.TOOLGATE_MAX_BODY_BYTES)
+        self._server_info = server.server_info_stamp
+
+    async def answered(
+        self, request: Request, lines: list[tuple[bytes, bytes]], message: Message, under_way: Exchange
+    ) -> bool:
+        """As `gateway.mcp.direct.answer`."""
+        return await direct.answer(request, lines, message, under_way, self._server_info)
+
+
+def make_manager() -> Manager:
     """A session manager, to be run once; who asks, from which host and origin, has been checked before it is asked."""
-    return StreamableHTTPSessionManager(
-        app=make_server(), stateless=True, max_request_body_size=settings.TOOLGATE_MAX_BODY_BYTES
-    )
+    return Manager(make_server())
 
 
 def make_server() -> ToolgateServer:

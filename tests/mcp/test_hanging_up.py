@@ -28,10 +28,10 @@ pytestmark = pytest.mark.xdist_group("mcp")
 
 
 class Asking:
-    """A `tools/call` whose client can hang up; `session` is what it calls itself."""
+    """A `tools/call` whose client can hang up; `session` is what it calls itself, `params` what else it sends."""
 
-    def __init__(self, alice: Mcp, name: str, arguments: dict[str, Any], session: str = ""):
-        self.body, headers = alice.message("tools/call", {"name": name, "arguments": arguments})
+    def __init__(self, alice: Mcp, name: str, arguments: dict[str, Any], session: str = "", **params: Any):
+        self.body, headers = alice.message("tools/call", {"name": name, "arguments": arguments, **params})
         self.alice = alice
         self.headers = headers | ({"Mcp-Session-Id": session} if session else {})
         self.client = httpx.Client()
@@ -71,11 +71,13 @@ def stopped(served: "Stack") -> Any:
     served.kill("worker", signal.SIGCONT)
 
 
+# The request of the first is the SDK's from its beginning.
+@pytest.mark.parametrize("params", [{"_meta": {"progressToken": 1}}, {}])
 @pytest.mark.parametrize("revision", [MODERN, OLD])
 def test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun(
-    stopped: "Stack", tenant: Cast, revision: str
+    stopped: "Stack", tenant: Cast, revision: str, params: dict[str, Any]
 ) -> None:
-    asking = Asking(Mcp(stopped.url, tenant.alice, revision), "greet", {"name": "Ann"})
+    asking = Asking(Mcp(stopped.url, tenant.alice, revision), "greet", {"name": "Ann"}, **params)
     queued = _call(tenant, "queued")
     asking.hang_up()
     call = ended(queued["id"])

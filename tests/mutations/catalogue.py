@@ -1391,8 +1391,22 @@ MUTATIONS = (
         "a call runs although its MCP client hung up before it began",
         ("tests/mcp/test_hanging_up.py::test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun",),
         "gateway/mcp/calls.py",
-        "            _later(_cancel(under_way, call))\n",
+        "            cancel_later(under_way, call)\n",
         "            pass\n",
+    ),
+    Mutation(
+        "a call that is answered directly runs although its MCP client hung up before it began",
+        ("tests/mcp/test_hanging_up.py::test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun",),
+        "gateway/mcp/direct.py",
+        "        calls.cancel_later(under_way, under_way.beginning)\n",
+        "",
+    ),
+    Mutation(
+        "a call is answered by its result alone although its client wants to hear more of it",
+        ("tests/mcp/test_direct.py",),
+        "gateway/mcp/direct.py",
+        '        if params.get("_meta"):\n            return None\n',
+        "        pass\n",
     ),
     Mutation(
         "a web process that ends cancels the calls of its MCP clients",
