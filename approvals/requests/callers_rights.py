@@ -15,7 +15,7 @@ from notifications.destinations import facts
 from services import catalogue
 from services.credentials import state
 from services.prompts import prompting
-from tenants.scope.transactions import Connection
+from tenants.scope.transactions import Connection, TenantScope
 from tools.gates import policy
 from tools.gates.interface import Rights
 
@@ -64,6 +64,12 @@ async def load(connection: Connection, user_id: uuid.UUID, agent: Mapping[str, A
     # Who is no member may nothing, until that changes.
     version = await (await connection.execute(_VERSION)).fetchone()
     return replace(from_row(None, agent), version=version["rights_version"] if version else None)
+
+
+def remembered(scope: TenantScope) -> Rights | None:
+    """The rights of a user without an agent, as this process read them last; they may have changed since."""
+    operators, known = _own.get((str(scope.tenant_id), scope.user_id), (None, None))
+    return known if operators is settings.TOOLGATE_ALLOWED_TOOLS else None
 
 
 async def own(connection: Connection, user_id: uuid.UUID) -> Rights:

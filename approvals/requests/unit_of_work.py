@@ -65,6 +65,10 @@ class CallPorts:
             async with transaction(scope) as connection:
                 yield CallUnitOfWork(connection, scope.user_id)
 
+    def remembered(self, scope: TenantScope) -> Rights | None:
+        """Of `approvals.requests.rights`."""
+        return rights.remembered(scope)
+
     async def withdraw(self, connection: Connection, request_id: uuid.UUID) -> ApprovalEvents:
         """In the commit that ends the call."""
         return await repository.withdraw_alone(connection, request_id)

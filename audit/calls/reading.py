@@ -5,8 +5,7 @@ from typing import Any
 
 from audit.calls.rows import ToolCall
 from tenants.scope import rows, transactions
-from tenants.scope.exchange import Statement, exchange
-from tenants.scope.transactions import Connection, TenantScope, borrowed, prepares
+from tenants.scope.transactions import Connection, TenantScope
 
 Row = dict[str, Any]
 
@@ -16,7 +15,6 @@ _LAST = uuid.UUID(int=2**128 - 1)
 _ROW = rows.columns(ToolCall)
 _OF_ID = f"SELECT {_ROW} FROM tool_calls WHERE id = %s"
 _OF_USER = f"SELECT {_ROW} FROM tool_calls WHERE id = %s AND user_id = %s"
-_IN_SCOPE = b"SELECT set_config('toolgate.tenant', $1, true), set_config('toolgate.user', $2, true)"
 _LOOK = f"SELECT {_ROW} FROM tool_calls WHERE id = $1 AND user_id = $2".encode()
 _ALONE = f"""
     SELECT {_ROW} FROM tool_calls WHERE user_id = %s AND origin = %s AND run_id IS NULL AND id < %s
@@ -50,11 +48,7 @@ async def one(connection: Connection, call_id: uuid.UUID, user_id: uuid.UUID) ->
 
 async def look(scope: TenantScope, call_id: uuid.UUID) -> ToolCall | None:
     """As `one`, in a transaction of its own and one round trip."""
-    entering = Statement(_IN_SCOPE, [str(scope.tenant_id), str(scope.user_id)], None, prepares())
-    async with borrowed() as connection:
-        _, found = await exchange(
-            connection, entering, Statement(_LOOK, [call_id, scope.user_id], ToolCall, prepares())
-        )
+    found: list[ToolCall] = await transactions.read(scope, _LOOK, [call_id, scope.user_id], ToolCall)
     return found[0] if found else None
 
 

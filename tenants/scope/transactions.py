@@ -7,7 +7,7 @@ views use `scope(...)`, over Django's connection. Never hold either open across 
 import asyncio
 import select
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, cast
@@ -23,7 +23,7 @@ from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
 
 from tenants.scope import jsonb
-from tenants.scope.exchange import PooledConnection
+from tenants.scope.exchange import PooledConnection, Statement, exchange
 from tenants.scope.turns import Turns
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ Connection = psycopg.AsyncConnection[dict[str, Any]]
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, LastUsedFirst]]" = WeakKeyDictionary()
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
+_ENTER = b"SELECT set_config('toolgate.tenant', $1, true), set_config('toolgate.user', $2, true)"
 # How often a broken pooled connection is replaced before the database counts as unavailable.
 ATTEMPTS = 4
 
@@ -185,6 +186,15 @@ async def borrowed() -> AsyncIterator[PooledConnection]:
     finally:
         # The pool replaces a broken one.
         await connections_of.putconn(held)
+
+
+async def read(scope: TenantScope, text: bytes, values: Sequence[Any], make: Callable[..., Any]) -> list[Any]:
+    """The rows of one statement in the scope, in a transaction of its own and one round trip; its values are at $1,
+    $2, …, and `make` makes a row of its columns. Raises psycopg.Error."""
+    entering = Statement(_ENTER, [str(scope.tenant_id), str(scope.user_id)], None, prepares())
+    async with borrowed() as connection:
+        _, found = await exchange(connection, entering, Statement(text, values, make, prepares()))
+    return found
 
 
 @asynccontextmanager

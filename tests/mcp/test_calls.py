@@ -12,11 +12,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
+from tenants.scope.routing import on_login
 from tests.approvals.api import decide
 from tests.database import rows
 from tests.mcp.raw import MODERN, OLD, Mcp
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS, until
+from tools.models import Grant
 
 if TYPE_CHECKING:
     from tests.stack import Stack
@@ -122,6 +124,17 @@ def test_arguments_nested_a_thousand_levels_deep_are_refused(stack: "Stack", ten
         deep = [deep]
     result = Mcp(stack.url, tenant.alice).call("save_note", {"title": deep, "content": "x"})
     assert result["structuredContent"]["error"]["code"] == "validation_error"
+
+
+def test_rights_that_changed_since_the_last_call_hold_at_once(stack: "Stack", tenant: Cast) -> None:
+    alice = Mcp(stack.url, tenant.alice)
+    assert alice.call("save_note", NOTE)["isError"] is False
+    with on_login("operator"):
+        Grant.objects.create(tenant_id=tenant.id, tool_name="save_note", effect="deny")
+    result = alice.call("save_note", NOTE)
+    assert result["structuredContent"]["error"]["code"] == "permission_denied"
+    assert [call["error_code"] for call in recorded(tenant)] == [None, "permission_denied"]
+    assert len(rows("SELECT id FROM notes WHERE tenant_id = %(t)s", t=tenant.id)) == 1
 
 
 def test_content_of_a_tool_that_answers_as_mcp_servers_do_passes_through(served: "Stack", tenant: Cast) -> None:

@@ -1419,8 +1419,8 @@ MUTATIONS = (
         "an approved call over MCP is asked for anew by the same arguments",
         ("tests/mcp/test_calls.py::test_after_the_approval_the_same_arguments_get_the_same_calls_result_once",),
         "tools/invocation/invoke.py",
-        "            found = await pending.find(step.connection, caller, request_hash) if resumes else None\n",
-        "            found = None\n",
+        "        found = await pending.find(caller, request_hash) if resumes else None\n",
+        "        found = None\n",
     ),
     # --- services ---------------------------------------------------------------------------------------------------
     Mutation(

@@ -10,6 +10,7 @@ from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.mcp.raw import MODERN, OLD, Mcp
 from tests.people import Cast
 from tests.stack import Stack
 from tests.wire import Traffic, relay
@@ -23,7 +24,7 @@ WARM = 8
 # A look that comes every two seconds may find a run waiting for its call, which then reads its rows once more.
 ROUNDS = 9
 # Round trips and commits of a request. A commit is a transaction that writes; what only reads waits for no disk.
-WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (4, 2)}
+WEB = {"chat": (2, 2), "chat with a tool": (4, 3), "call without a chat": (2, 1), "call over MCP": (4, 1)}
 WORKER = {"chat with a tool": (5, 2), "call without a chat": (5, 2)}
 # Statements. A list that does not fill its page is looked for in older months too, by one more statement.
 PINS = {"list": 6, "detail": 5}
@@ -38,13 +39,15 @@ def wired() -> Iterator[Wired]:
         yield stack, applications
 
 
-def _cost(wired: Wired, tenant: Cast, path: str, body: dict[str, object]) -> tuple[tuple[int, int], tuple[int, int]]:
+def _cost(
+    wired: Wired, tenant: Cast, path: str, body: dict[str, object], **headers: str
+) -> tuple[tuple[int, int], tuple[int, int]]:
     """Round trips and commits of most requests: of the web process, and of the worker."""
     stack, applications = wired
     costs: dict[str, list[tuple[int, int]]] = {"web": [], "worker": []}
     for attempt in range(WARM + ROUNDS):
         applications.clear()
-        answer = httpx.post(f"{stack.url}{path}", json=body, headers=tenant.alice.headers)
+        answer = httpx.post(f"{stack.url}{path}", json=body, headers=tenant.alice.headers | headers)
         assert answer.status_code == 200, answer.text
         for name, found in costs.items() if attempt >= WARM else ():
             traffic = applications.get(f"toolgate-{name}-async", Traffic())
@@ -71,6 +74,15 @@ def test_a_chat_with_one_tool(wired: Wired, tenant: Cast) -> None:
 def test_a_call_without_a_chat(wired: Wired, tenant: Cast) -> None:
     web, worker = _cost(wired, tenant, "/api/v1/tools/save_note/calls", CALL)
     assert web <= WEB["call without a chat"]
+    assert worker <= WORKER["call without a chat"]
+
+
+@pytest.mark.parametrize("revision", [MODERN, OLD])
+def test_a_call_over_mcp(wired: Wired, tenant: Cast, revision: str) -> None:
+    params = {"name": "save_note", "arguments": CALL["arguments"]}
+    body, headers = Mcp(wired[0].url, tenant.alice, revision).message("tools/call", params)
+    web, worker = _cost(wired, tenant, "/mcp", body, **headers)
+    assert web <= WEB["call over MCP"]
     assert worker <= WORKER["call without a chat"]
 
 

@@ -97,15 +97,12 @@ async def begin(caller: TenantScope, name: str, arguments: Any, *, origin: Origi
         await pending.hold(step.connection, caller, request_hash, evaluated[0].id)
 
     while True:
-        async with ports.approvals().step(caller, False) as step:
-            found = await pending.find(step.connection, caller, request_hash) if resumes else None
-            # In the same transaction, which would be opened for them alone.
-            rights = await step.rights()
+        found = await pending.find(caller, request_hash) if resumes else None
         if found is not None:
             return Begun(found, True)
         with suppress(AlreadyPending):
             suggestion, held = Suggestion(name, text), hold if resumes else None
-            return Begun(await _record(caller, suggestion, origin, hold=held, rights=rights), False)
+            return Begun(await _record(caller, suggestion, origin, hold=held), False)
 
 
 async def hand_over_later(caller: TenantScope, call: ToolCall) -> None:
@@ -204,7 +201,6 @@ async def _record(
     *,
     bind: Bind | None = None,
     hold: Bind | None = None,
-    rights: Rights | None = None,
 ) -> ToolCall:
     """Record one call, and send it if it may run; when `bind` or `hold` raises, nothing was recorded. `hold` is asked
     only about a call that humans have to approve."""
@@ -237,7 +233,7 @@ async def _record(
             earlier_failures=None,
             most_seconds=MOST_SECONDS,
         ),
-        rights,
+        approvals.remembered(caller),
     )
     return proposed.calls[0]
 

@@ -63,6 +63,11 @@ class Approvals(Protocol):
         """A transaction of a user who calls by themselves, without an agent; see `proposal.Proposal` for `alone`."""
         ...
 
+    def remembered(self, scope: TenantScope) -> Rights | None:
+        """The rights of a user who calls by themselves, as they were read last, if they were: whoever records calls by
+        them finds out whether they still hold."""
+        ...
+
     async def withdraw(self, connection: Connection, request_id: uuid.UUID) -> Any:
         """Cancel the request of a call without a run, in the caller's transaction; what `publish` takes after the
         commit."""

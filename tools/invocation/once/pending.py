@@ -13,12 +13,12 @@ import uuid
 
 from audit.calls import reading
 from audit.calls.rows import ToolCall
-from tenants.scope.transactions import Connection, TenantScope
+from tenants.scope.transactions import Connection, TenantScope, read, transaction
 
 # A client's keys are printable ASCII.
 PREFIX = "\u00a7"
 
-_FIND = "SELECT call_id FROM idempotency_keys WHERE user_id = %s AND key = %s"
+_FIND = b"SELECT call_id FROM idempotency_keys WHERE user_id = $1 AND key = $2"
 _HOLD = """
     INSERT INTO idempotency_keys (tenant_id, user_id, key, request_hash, call_id) VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (tenant_id, user_id, key) DO NOTHING RETURNING id"""
@@ -34,14 +34,15 @@ def key(request_hash: bytes) -> str:
     return PREFIX + request_hash.hex()
 
 
-async def find(connection: Connection, caller: TenantScope, request_hash: bytes) -> ToolCall | None:
+async def find(caller: TenantScope, request_hash: bytes) -> ToolCall | None:
     """The user's pending call with this hash, if there is one."""
-    row = await (await connection.execute(_FIND, [caller.user_id, key(request_hash)])).fetchone()
-    if row is None:
+    found: list[uuid.UUID] = await read(caller, _FIND, [caller.user_id, key(request_hash)], lambda call_id: call_id)
+    if not found:
         return None
-    call = await reading.one(connection, row["call_id"], caller.user_id)
-    if call is None:
-        await release(connection, caller, request_hash, row["call_id"])
+    async with transaction(caller) as connection:
+        call = await reading.one(connection, found[0], caller.user_id)
+        if call is None:
+            await release(connection, caller, request_hash, found[0])
     return call
 
 
