@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from services.credentials import COLUMNS, Credential
 from services.execution.tool import PLACE, ClosedTool, Declared, Endpoint, HttpTool, ServiceTool
 from services.mcp.tool import LookAgain, McpTool
-from tenants.scope.transactions import Connection
+from tenants.scope.transactions import Connection, TenantScope, read
 from tools.interface import Tool
 
 OFF = "it is switched off for this tenant"
@@ -33,8 +33,9 @@ COLUMN = f"""
             ELSE jsonb_build_array({_STATE}, t.tool_name) END)
         FROM {_SOURCE} WHERE t.tenant_id = m.tenant_id) AS service_tools"""
 _TOOL = f"""
-    SELECT {_STATE} AS state, jsonb_build_array({_DECLARED}) AS declared, t.http, s.kind, {COLUMNS}
-    FROM {_SOURCE} WHERE t.tool_name = %s"""
+    SELECT {_STATE} AS state, jsonb_build_array({_DECLARED}) AS declared, t.http, {COLUMNS}
+    FROM {_SOURCE} WHERE t.tool_name = """
+_TOOL_COLUMNS = ("state", "declared", "http", *(each.split()[-1].rpartition(".")[2] for each in COLUMNS.split(",")))
 
 
 class _Read(NamedTuple):
@@ -68,6 +69,10 @@ def _read(listed: Iterable[list[Any]]) -> _Read:
     return _Read(tools, closed)
 
 
+def _row(*values: Any) -> dict[str, Any]:
+    return dict(zip(_TOOL_COLUMNS, values, strict=True))
+
+
 class ServiceTools:
     """See `tools.invocation.ports.Services`; `look_again` is for a service whose tool is not as it was accepted."""
 
@@ -76,9 +81,15 @@ class ServiceTools:
 
     async def tool(self, connection: Connection, name: str) -> Tool | None:
         """With the credential, still encrypted; one that may not be called any more says so when it is executed."""
-        row = await (await connection.execute(_TOOL.encode(), [name])).fetchone()
-        if row is None:
-            return None
+        row = await (await connection.execute(f"{_TOOL}%s".encode(), [name])).fetchone()
+        return None if row is None else self._made(row)
+
+    async def tool_in(self, scope: TenantScope, name: str) -> Tool | None:
+        """The same, in one round trip."""
+        found: list[dict[str, Any]] = await read(scope, f"{_TOOL}$1".encode(), [name], _row)
+        return self._made(found[0]) if found else None
+
+    def _made(self, row: dict[str, Any]) -> Tool:
         declared = Declared(*row["declared"])
         if row["state"]:
             return ClosedTool(declared, _WHY[row["state"]])

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from tenants.scope.transactions import Connection, TenantScope, transaction
+from tenants.scope.transactions import Connection, TenantScope
 from tools.gates.policy import Policy
 from tools.interface import Tool
 from tools.invocation import ports
@@ -55,5 +55,4 @@ async def in_scope(scope: TenantScope, name: str) -> Tool | None:
     found = registry().get(name)
     if found is not None or "." not in name:
         return found
-    async with transaction(scope) as connection:
-        return await of_call(connection, name)
+    return await ports.services().tool_in(scope, name)

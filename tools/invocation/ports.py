@@ -85,6 +85,10 @@ class Services(Protocol):
         """The tool of a service by its full name, ready to be executed; None when the tenant has no such tool."""
         ...
 
+    async def tool_in(self, scope: TenantScope, name: str) -> Tool | None:
+        """The same, in a transaction of its own."""
+        ...
+
 
 class AfterCommit(Protocol):
     """A handle that has something to do once its call's transaction is committed."""
