@@ -25,13 +25,17 @@ class Reporter:
     def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
         self._context = context
         self._reached = -1.0
+        self._name = ""
         self._stage = 0
         self._spoke = False
 
     async def look(self, call: ToolCall) -> None:
         """At the call's row."""
         begun = call.status == Status.RUNNING or call.started_at is not None
-        stage = 3 if call.final else 2 if begun else 1
+        self._name = call.tool_name
+        await self._reach(3 if call.final else 2 if begun else 1, begun=begun, final=call.final)
+
+    async def _reach(self, stage: int, *, begun: bool, final: bool) -> None:
         while self._stage < stage:
             value, words = _STAGES[self._stage]
             self._stage += 1
@@ -39,8 +43,8 @@ class Reporter:
                 # It was refused, or cancelled before anybody took it.
                 continue
             # What the tool said last is its own end.
-            if not self._spoke or not call.final:
-                await self._say(value, 1.0, f"{call.tool_name}: {words}")
+            if not self._spoke or not final:
+                await self._say(value, 1.0, f"{self._name}: {words}")
 
     async def pass_on(self, said: Progress) -> None:
         """What the tool says."""
@@ -54,17 +58,23 @@ class Reporter:
 
     @contextmanager
     def hearing(self, call_id: uuid.UUID) -> Iterator[None]:
-        """Pass on what the call's tool says inside."""
+        """Pass on what the call's tool says inside, and before it that it has begun."""
         latest: list[Progress] = []
+        began = False
         sending: asyncio.Task[None] | None = None
 
         async def send() -> None:
+            if began:
+                await self._reach(2, begun=True, final=False)
             while latest:
                 await self.pass_on(latest.pop())
 
         def hear(said: Progress) -> None:
-            nonlocal sending
-            latest[:] = [said]
+            nonlocal sending, began
+            if said.began:
+                began = True
+            else:
+                latest[:] = [said]
             if sending is None or sending.done():
                 sending = asyncio.get_running_loop().create_task(send())
 

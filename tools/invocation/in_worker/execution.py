@@ -124,7 +124,7 @@ async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
         tool = await lookup.in_scope(scope, call.tool_name)
         if tool is not None and tool.transactional:
             return await _at_once(execution, call.fence)
-        await wakeups.publish(call.wake_up_id)
+        await (progress.begun(call) if call.run_id is None else wakeups.publish(call.wake_up_id))
         if tool is None:
             await _settle(call, _gone(call))
         elif not circuits.lets_through(scope.tenant_id, tool.name):

@@ -13,6 +13,7 @@ import orjson
 from redis.exceptions import RedisError
 
 from audit.calls.rows import ToolCall
+from audit.models import Origin
 from tools.handles import Report
 from tools.network import redis
 
@@ -27,23 +28,35 @@ _sending: set["asyncio.Task[None]"] = set()
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a call is: `total` is None where nobody knows it. `wake_up_id` names its run, or the call itself."""
+    """How far a call is: `total` is None where nobody knows it. `wake_up_id` names its run, or the call itself.
+
+    `began`: a worker has begun it, and its tool has said nothing yet.
+    """
 
     wake_up_id: uuid.UUID
     call_id: uuid.UUID
     progress: float
     total: float | None
     message: str | None
+    began: bool = False
 
     def encoded(self) -> bytes:
         """As it is published."""
-        return orjson.dumps([self.wake_up_id.hex, self.call_id.hex, self.progress, self.total, self.message])
+        said = self.progress, self.total, self.message, self.began
+        return orjson.dumps([self.wake_up_id.hex, self.call_id.hex, *said])
 
 
 def decoded(data: bytes) -> Progress:
     """What was published; raises ValueError, TypeError."""
-    wake_up_id, call_id, progress, total, message = orjson.loads(data)
-    return Progress(uuid.UUID(wake_up_id), uuid.UUID(call_id), progress, total, message)
+    wake_up_id, call_id, progress, total, message, *began = orjson.loads(data)
+    return Progress(uuid.UUID(wake_up_id), uuid.UUID(call_id), progress, total, message, began == [True])
+
+
+async def begun(call: ToolCall) -> None:
+    """Say that a call without a run has begun, to the MCP client that follows it; nobody else follows such a call, and
+    nobody has to look at its row for that."""
+    if call.origin == Origin.MCP:
+        await _publish(Progress(call.wake_up_id, call.id, 0.0, None, None, began=True))
 
 
 @contextmanager
