@@ -34,7 +34,6 @@ MEASURED = (
 )
 TOOL_CALLS = "tools/call at /mcp, c16"
 OURS = ("web", "worker", "beat", "postgres", "redis")
-MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 WARM_UP_SECONDS, WARM_SECONDS = 2.0, 0.5
 
 
@@ -64,7 +63,7 @@ class Gateway:
         """Calls of the MCP server's tool for so many seconds, each in a request of its own, without a session."""
         params = {"name": self.tool, "arguments": {"query": "quick question"}}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        requests = [request_text(self.port, self.mcp_path, body, key, MCP_HEADERS) for key in self.keys]
+        requests = [request_text(self.port, self.mcp_path, body, key, service_calls.MCP_HEADERS) for key in self.keys]
         return Plan(self.port, requests, concurrency, seconds, WARM_SECONDS, FOUND[0]["content"])
 
 

@@ -1,7 +1,8 @@
 """A tool of an MCP server beside a built-in one whose remote answers alike: `python -m bench.parts.service_calls`.
 
 The calls go out without a chat, 16 at a time, in alternating rounds: web_search with questions that nobody asked
-before, and `search` of an MCP service. Both remotes take SERVICE_SECONDS and answer with the same.
+before, and `search` of an MCP service, over REST and at /mcp. Both remotes take SERVICE_SECONDS and answer with the
+same.
 """
 
 import argparse
@@ -16,9 +17,12 @@ from bench.rig.load import Plan
 from bench.rig.measure import Figures, measure, median
 from bench.rig.stack import Stack
 from bench.rig.upstream import SERVICE_SECONDS
+from bench.scenarios import request_text
 
+MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-11-25"}
 CONCURRENCY, ROUNDS, WARM_SECONDS = 16, 5, 0.5
 BUILT_IN, OF_SERVICE = "web_search", "bench.search"
+AT_MCP = f"{OF_SERVICE} at /mcp"
 # How many times what a call of the built-in tool costs one of the service's may cost.
 MOST = 1.3
 _QUESTIONS = 5000
@@ -26,12 +30,12 @@ _numbers = itertools.count(1)
 
 
 def service_calls(stack: Stack, seconds: float) -> dict[str, Figures]:
-    """The medians of both tools."""
+    """The medians of both tools, of the service's also at /mcp."""
     add_service(stack)
-    samples: dict[str, list[Figures]] = {BUILT_IN: [], OF_SERVICE: []}
+    samples: dict[str, list[Figures]] = {BUILT_IN: [], OF_SERVICE: [], AT_MCP: []}
     for _ in range(ROUNDS):
-        for tool, each in samples.items():
-            each.append(measure(stack, plan(stack, tool, seconds)))
+        for way, each in samples.items():
+            each.append(measure(stack, mcp_plan(stack, seconds) if way == AT_MCP else plan(stack, way, seconds)))
     return {tool: median(each) for tool, each in samples.items()}
 
 
@@ -73,6 +77,16 @@ def plan(stack: Stack, tool: str, seconds: float) -> Plan:
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n{content}"
         )
     return Plan(port, requests, CONCURRENCY, seconds, WARM_SECONDS, '"status":"success"')
+
+
+def mcp_plan(stack: Stack, seconds: float) -> Plan:
+    """The same calls of the service's tool as `tools/call`, each in a request of its own, without a session."""
+    port, requests = stack.ports["web"], []
+    for number in range(_QUESTIONS):
+        params = {"name": OF_SERVICE, "arguments": {"query": f"quick question {next(_numbers)}"}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        requests.append(request_text(port, "/mcp", body, stack.keys[number % len(stack.keys)], MCP_HEADERS))
+    return Plan(port, requests, CONCURRENCY, seconds, WARM_SECONDS, '"isError":false')
 
 
 def add(url: str) -> dict[str, Any]:
