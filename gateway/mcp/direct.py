@@ -92,6 +92,8 @@ async def answer(
         watching.cancel()
     if call is None:
         return False
+    # Before the client can send another request of the same id.
+    await under_way.after.aclose()
     await request.answer(Answer(200, _response(message.id, asked.revision, call, server_info)))
     return True
 

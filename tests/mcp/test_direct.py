@@ -1,5 +1,6 @@
 """Calls that are answered without the SDK's transport: which they are, and that nothing else tells them apart."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from gateway.mcp import messages
 from tests.mcp.raw import ACCEPT, MODERN, OLD, TASKS, Mcp, answer
 from tests.mcp.test_calls import recorded
 from tests.people import Cast
+from tools.network import redis
 
 if TYPE_CHECKING:
     from tests.stack import Stack
@@ -115,6 +117,11 @@ def test_both_ways_answer_alike(served: "Stack", tenant: Cast, revision: str, pa
     calls = [about["toolgate/call"] for about in ours]
     assert [call["id"] for call in calls] == [str(call["id"]) for call in recorded(tenant)]
     assert calls[0].keys() == calls[1].keys()
+
+
+async def test_nothing_names_a_request_any_more_once_it_is_answered(served: "Stack", tenant: Cast) -> None:
+    await asyncio.to_thread(Mcp(served.url, tenant.alice, OLD).call, "greet", {"name": "Ann"})
+    assert [name async for name in redis.client().scan_iter(f"toolgate:mcp:{tenant.id}:*")] == []
 
 
 def test_integers_of_any_length_pass(served: "Stack", tenant: Cast) -> None:
