@@ -66,8 +66,8 @@ class CallPorts:
                 yield CallUnitOfWork(connection, scope.user_id)
 
     def remembered(self, scope: TenantScope) -> Rights | None:
-        """Of `approvals.requests.rights`."""
-        return rights.remembered(scope)
+        """Of `approvals.requests.callers_rights`."""
+        return callers_rights.remembered(scope)
 
     async def withdraw(self, connection: Connection, request_id: uuid.UUID) -> ApprovalEvents:
         """In the commit that ends the call."""
