@@ -16,10 +16,10 @@ SENT = [
     *("x-stainless-lang", "x-stainless-package-version", "x-stainless-os", "x-stainless-arch", "x-stainless-runtime"),
     *("x-stainless-runtime-version", "x-stainless-retry-count", "x-stainless-timeout", "x-stainless-helper-method"),
     "x-stainless-not-yet-invented",
-    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "mcp-param-region"),
+    *("mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "mcp-param-region", "if-match"),
 ]
 READ = {"x-request-id", "request-id", "ratelimit", "ratelimit-policy", "retry-after", "x-should-retry"}
-READ |= {"www-authenticate", "mcp-session-id"}
+READ |= {"www-authenticate", "mcp-session-id", "etag"}
 PATHS = ["/api/v1/chat", "/api/v1/runs/x/events", "/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/models"]
 
 
