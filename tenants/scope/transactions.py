@@ -223,8 +223,11 @@ async def whole(connections_of: LastUsedFirst) -> PooledConnection:
     """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()
-        # An idle connection has no query, so anything readable is its end.
-        if not select.select([held.fileno()], [], [], 0)[0]:
+        # An idle connection has no query, so anything readable is its end. select() knows no descriptor above 1023, and
+        # a process with many open streams has those.
+        ends = select.poll()
+        ends.register(held.fileno(), select.POLLIN)
+        if not ends.poll(0):
             return held
         await held.close()
         await connections_of.putconn(held)

@@ -1,6 +1,8 @@
 """The pool of an event loop."""
 
 import asyncio
+import os
+import resource
 import socket
 
 import pytest
@@ -49,3 +51,23 @@ async def test_a_connection_is_replaced_once_its_time_is_over() -> None:
     async with borrowed() as new:
         assert new is not old
     assert old.closed
+
+
+async def test_a_connection_serves_in_a_process_that_has_more_than_a_thousand_descriptors_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert hard == resource.RLIM_INFINITY or hard > 4096, "this machine allows too few open files"
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+        others: list[int] = []
+        try:
+            while not others or others[-1] < 1100:
+                others.append(os.dup(held.fileno()))
+            async with borrowed() as one, borrowed() as other:
+                assert max(one.fileno(), other.fileno()) > 1023
+            async with borrowed() as again:
+                [[found]] = await (await again.execute("SELECT 1")).fetchall()
+            assert found == 1
+        finally:
+            for each in others:
+                os.close(each)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
