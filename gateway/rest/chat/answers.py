@@ -2,7 +2,9 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -19,6 +21,11 @@ from tools.invocation.live.progress import Progress
 KEEP_ALIVE_SECONDS = 5.0
 # A provider's own pause is spent on our retries; what is left to say is "not at once".
 PROVIDER_RETRY_SECONDS = 10
+# So many readers of one run are told of each change at once; each one more makes all of them wait so much longer
+# between two deltas, so that one person's readers do not keep the process from everybody else.
+MOST_AT_ONCE, PAUSE_SECONDS = 16, 0.001
+_readers: Counter[uuid.UUID] = Counter()
+_pause = asyncio.sleep
 STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
@@ -43,6 +50,18 @@ def at_rest(view: RunView) -> tuple[int, dict[str, Any], dict[str, str]]:
     return (202 if view.suspended else 200), body(view), {}
 
 
+@contextmanager
+def _reading(run_id: uuid.UUID) -> Iterator[None]:
+    """Count a reader of the run in this process."""
+    _readers[run_id] += 1
+    try:
+        yield
+    finally:
+        _readers[run_id] -= 1
+        if not _readers[run_id]:
+            del _readers[run_id]
+
+
 async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = inf) -> AsyncGenerator[bytes, None]:
     """The run's events after a position, as they come, to the run's end, or until it has waited for humans for `wait`
     seconds."""
@@ -54,7 +73,7 @@ async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = 
         changed.set()
 
     async with lifecycle.watching(scope, view) as changed:
-        with waits().hearing(view.id, hear):
+        with waits().hearing(view.id, hear), _reading(view.id):
             while True:
                 changed.clear()
                 for event in events.after(view, at):
@@ -66,6 +85,9 @@ async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = 
                 left = patience.left(view)
                 if view.final or at.ended or left == 0:
                     return
+                if (crowd := _readers[view.id]) > MOST_AT_ONCE:
+                    # What comes meanwhile is one longer delta.
+                    await _pause((crowd - MOST_AT_ONCE) * PAUSE_SECONDS)
                 try:
                     async with asyncio.timeout(min(KEEP_ALIVE_SECONDS, left or KEEP_ALIVE_SECONDS)):
                         await changed.wait()

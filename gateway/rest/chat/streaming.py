@@ -1,6 +1,7 @@
 """A run's events as the answer of a view, in a place that counts as one of the caller's open streams."""
 
-from collections.abc import AsyncGenerator
+import uuid
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from math import inf
 
@@ -20,9 +21,18 @@ async def begin(view: AsyncView, chat: ChatRequest) -> tuple[RunView, OpenStream
     """A run that has begun, and the place of its stream where one is asked for. Raises TooManyOpenStreams before."""
     if not chat.streams:
         return await lifecycle.begin(view.principal, chat), None
+    return await _placed(view, lambda: lifecycle.begin(view.principal, chat))
+
+
+async def look(view: AsyncView, run_id: uuid.UUID) -> tuple[RunView, OpenStream]:
+    """A run, and a place for a stream of its events. Raises TooManyOpenStreams before it is read, and NoSuchRun."""
+    return await _placed(view, lambda: lifecycle.look(view.tenant_scope, run_id))
+
+
+async def _placed(view: AsyncView, find: Callable[[], Awaitable[RunView]]) -> tuple[RunView, OpenStream]:
     opened = STREAMS.open(view.principal)
     try:
-        return await lifecycle.begin(view.principal, chat), opened
+        return await find(), opened
     except BaseException:
         opened.close()
         raise

@@ -19,7 +19,7 @@ from gateway.http.rendering import JSONRenderer
 from gateway.rest.chat import answers, parsing, run_serializers, stream_tokens
 from gateway.rest.chat.event_serializers import StreamEvent
 from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
-from gateway.rest.chat.streaming import begin, streaming
+from gateway.rest.chat.streaming import begin, look, streaming
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
 from gateway.runs import lifecycle, repository
@@ -42,7 +42,7 @@ from gateway.runs.rows import Run, RunCall, Turn
 from gateway.runs.view import RunView, call_body
 from gateway.runs.view import body as run_body
 from gateway.runs.watching import events
-from tenants.limits.streams import STREAMS, TooManyOpenStreams
+from tenants.limits.streams import TooManyOpenStreams
 from tenants.scope.transactions import transaction
 
 _JSON = JSONRenderer.media_type
@@ -151,11 +151,14 @@ class RunEventsView(AsyncView):
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """All events from the beginning, or those after `Last-Event-ID`, to the run's end."""
-        run = await lifecycle.look(self.tenant_scope, run_id)
+        run, opened = await look(self, run_id)
         last = request.headers.get("Last-Event-ID") or request.query_params.get("last_event_id", "")
         # An EventSource comes back whenever a stream ends, unless it is answered so.
-        over = events.position(last).ended
-        answer = Response(status=204) if over else streaming(self, STREAMS.open(self.principal), run, last)
+        if events.position(last).ended:
+            opened.close()
+            answer: HttpResponseBase = Response(status=204)
+        else:
+            answer = streaming(self, opened, run, last)
         if PARAMETER in request.query_params:
             # Neither a cache nor another site may get hold of an address with a token in it.
             answer.headers["Cache-Control"] = "no-store, no-transform"
