@@ -65,8 +65,8 @@ async def test_a_connection_serves_in_a_process_that_has_more_than_a_thousand_de
             async with borrowed() as one, borrowed() as other:
                 assert max(one.fileno(), other.fileno()) > 1023
             async with borrowed() as again:
-                [[found]] = await (await again.execute("SELECT 1")).fetchall()
-            assert found == 1
+                found = await (await again.execute("SELECT 1 AS one")).fetchall()
+            assert found == [{"one": 1}]
         finally:
             for each in others:
                 os.close(each)
