@@ -15,7 +15,7 @@ def deployment() -> Iterator[Deployment]:
     with Deployment() as standing:
         journal.install(standing.services.database_owner_url)
         arrows.install(standing.services.database_owner_url)
-        money.install(standing.services.database_owner_url)
+        money.install(standing.superuser_url)
         yield standing
 
 

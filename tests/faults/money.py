@@ -47,7 +47,7 @@ _INSTALL = """
         FOR EACH ROW EXECUTE FUNCTION fault_overspent();
     CREATE TRIGGER fault_overspent AFTER INSERT ON turn_reservations
         FOR EACH ROW EXECUTE FUNCTION fault_overspent();
-    CREATE TRIGGER fault_overspent AFTER INSERT ON runs
+    CREATE TRIGGER fault_overspent AFTER INSERT OR UPDATE OF parent_run_id, profile ON runs
         FOR EACH ROW WHEN (NEW.parent_run_id IS NOT NULL) EXECUTE FUNCTION fault_overspent();
 """
 # The whole of what a tree's runs cost, by their turns; and what the run says of itself.
@@ -67,9 +67,9 @@ _BUDGETS = """
     FROM budgets b JOIN budget_windows w ON w.budget_id = b.id"""
 
 
-def install(owner_url: str) -> None:
-    """Begin to note what is spent beyond a limit."""
-    with psycopg.connect(owner_url) as connection:
+def install(superuser_url: str) -> None:
+    """Begin to note what is spent beyond a limit; with the rights of a superuser, who sees every row."""
+    with psycopg.connect(superuser_url) as connection:
         connection.execute(_INSTALL)
 
 
