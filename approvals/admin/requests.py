@@ -258,8 +258,12 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
     @admin.display(description="conversation")
     def story(self, request: ApprovalRequest) -> str:
         """What was said last."""
-        said = [f"{each['role']}: {each['text']}{_cut(each['cut'])}{_attached(each)}" for each in request.context]
+        said = [f"{_speaker(each)}: {each['text']}{_cut(each['cut'])}{_attached(each)}" for each in request.context]
         return _sheet(visible("\n\n".join(said)))
+
+
+def _speaker(said: dict[str, Any]) -> str:
+    return "a run, as the task" if said.get("by_person") is False else str(said["role"])
 
 
 def _cut(characters: int) -> str:

@@ -24,8 +24,9 @@ _SLACK = timedelta(minutes=1)
 def visible() -> QuerySet[ApprovalRequest]:
     """The requests within the scope, newest first, each with all that `body` reads: two queries a page.
 
-    A request has `input` and `approved_input` of its call and `username` of who asked; a decision has `username`, and
-    `may_decide`: whether its author may decide now. A name is None once its bearer has left the tenant.
+    A request has `input`, `approved_input` and `gates` (each gate's answer) of its call, and `username` of who asked.
+    A decision has `username`, and `may_decide`: whether its author may decide now. A name is None once its bearer has
+    left the tenant.
     """
     username = User.objects.filter(id=OuterRef("user_id")).order_by().values("username")
     call = ToolCall.objects.filter(id=OuterRef("call_id")).order_by()
@@ -37,6 +38,7 @@ def visible() -> QuerySet[ApprovalRequest]:
         ApprovalRequest.objects.annotate(
             input=Subquery(call.values("input")),
             approved_input=Subquery(call.values("approved_input")),
+            gates=Subquery(call.values("decision")),
             username=Subquery(username),
         )
         .prefetch_related(Prefetch("decisions", decisions.order_by("id")))

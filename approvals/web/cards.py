@@ -2,14 +2,21 @@
 
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
+
 from approvals.requests import queue
 from audit.templatetags.exact_text import as_typed
 from tenants.people.principal import Principal
+from tools.labels import PRIVATE, UNTRUSTED, in_words
 from tools.registry import registry
 
 Card = dict[str, Any]
 
 YOU = "you"
+# The gate that goes by what was read, and the headings for what it was.
+TAINT = "taint"
+READ = {PRIVATE: "Private data", UNTRUSTED: "What strangers wrote"}
+READ_ABOVE = "It would send something out of the tenant after what this session has read"
 FORMER = "a former member"
 
 
@@ -24,6 +31,8 @@ def card(found: Any, principal: Principal) -> Card:
         # Grows with whatever can happen to it.
         "version": f"{body['status']}.{len(body['decisions'])}",
         "story": story(body, principal),
+        "reasons": reasons(found),
+        "read": read(found),
         "asker": name_of(body["user"], principal),
         "subject": "You" if body["mine"] else body["user"]["username"] or FORMER,
         "in_history": body["mine"] or principal.sees_whole_history,
@@ -40,6 +49,35 @@ def arguments(found: Any) -> Any:
         return given
     known = [name for name in tool.parameters.get("properties", {}) if name in given]
     return {name: given[name] for name in known} | given
+
+
+def reasons(found: Any) -> list[str]:
+    """Why a human decides, by each gate that held the call; where `read` says it, not once more."""
+    gates = [each for each in found.gates or [] if each.get("holds") and each.get("log")]
+    if not gates:
+        return [found.why]
+    shown = bool(read(found))
+    return [READ_ABOVE if shown and each["gate"] == TAINT else each["log"] for each in gates]
+
+
+def read(found: Any) -> list[dict[str, Any]]:
+    """What the session had read, where that is why a human decides: {label, sources}, a source being {name, at, call}.
+
+    Empty where it is not why, or not known.
+    """
+    held: dict[str, Any] = next(
+        (each for each in found.gates or [] if each.get("gate") == TAINT and each.get("holds")), {}
+    )
+    sources = (held.get("facts") or {}).get("sources") or []
+    by_label = {
+        label: [
+            {"name": in_words(each["source"]), "at": parse_datetime(each["at"]), "call": each["call"]}
+            for each in sources
+            if each["label"] == label
+        ]
+        for label in READ
+    }
+    return [{"label": READ[label], "sources": each} for label, each in by_label.items() if each]
 
 
 def typed(found: Any) -> str:

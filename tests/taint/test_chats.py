@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from tenants.scope.routing import on_login
 from tests.approvals.api import decide
 from tests.approvals.rules import make_rule
 from tests.database import rows
+from tests.pages.browsing import signed_in
 from tests.people import Cast, Person, make_unhurried_tenant
 from tests.stack import Stack
 from tests.waiting import until
@@ -91,6 +93,13 @@ def test_a_call_that_would_reach_outside_is_held_and_its_request_names_what_was_
     [request] = rows("SELECT * FROM approval_requests WHERE call_id = %(id)s", id=mail["id"])
     assert "search_notes" in request["why"]
     assert "web_search" in request["why"]
+    card = " ".join(signed_in(tenant.carol).get(f"/approvals/{request['id']}/").content.decode().split())
+    shown = re.search(r'<section class="notice read".*?</section>', card)
+    assert shown is not None
+    assert re.findall(r"<dt>(.*?)</dt><dd>(\w+), <time", shown[0]) == [
+        ("Private data", "search_notes"), ("What strangers wrote", "web_search")
+    ]  # fmt: skip
+    assert "<dd>It would send something out of the tenant after what this session has read</dd>" in card
     # The rule was not used for a call that waits for a human all the same.
     assert not any("rule" in each for each in mail["decision"])
     [entry] = rows("SELECT kind FROM ledger_entries WHERE call_id = %(id)s", id=mail["id"])

@@ -38,6 +38,9 @@ class Said(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=Message.Author.choices)
     text = serializers.CharField(allow_blank=True)
     cut = serializers.IntegerField(help_text="How many characters were left out.")
+    by_person = serializers.BooleanField(
+        required=False, help_text="False: a run wrote it in the user's place, as the task of the run that asks."
+    )
     attached = Brought(many=True, required=False, help_text="Pictures and documents that it brought along, if any.")
 
 

@@ -109,20 +109,28 @@ def of_turns(turns: Iterable[TurnView], limit: int) -> list[PromptMessage]:
 def led_up_to(shown: list[PromptMessage], view: RunView) -> list[dict[str, Any]]:
     """What the conversation led up to, for who decides about a call: `{role, text, cut}`, `cut` characters left out.
 
-    With `attached`, `{name, media_type}` of each picture and document, where a message brought any along.
+    With `attached`, `{name, media_type}` of each picture and document, where a message brought any along; and with
+    `by_person: false` where another run wrote the message in the user's place.
     """
-    said: list[tuple[str, str, list[dict[str, str]]]] = []
+    said: list[tuple[str, str, dict[str, Any]]] = []
+    task = next((each for each in reversed(shown) if isinstance(each, UserMessage)), None)
     for message in shown:
         if isinstance(message, UserMessage):
-            said.append(("user", message.text, _brought(message.parts)))
+            is_persons = message.by_person and (message is not task or view.run.parent_run_id is None)
+            said.append(("user", message.text, _besides(message, is_persons)))
         elif isinstance(message, AssistantMessage):
-            said.append(("assistant", message.text, []))
-    said += [("assistant", turn.text, []) for turn in view.turns]
+            said.append(("assistant", message.text, {}))
+    said += [("assistant", turn.text, {}) for turn in view.turns]
+    worth = [each for each in said if each[1].strip() or "attached" in each[2]]
     return [
-        {"role": role, "text": text[:LED_UP_CHARACTERS], "cut": max(0, len(text) - LED_UP_CHARACTERS)}
-        | ({"attached": brought} if brought else {})
-        for role, text, brought in [each for each in said if each[1].strip() or each[2]][-LED_UP_MESSAGES:]
+        {"role": role, "text": text[:LED_UP_CHARACTERS], "cut": max(0, len(text) - LED_UP_CHARACTERS)} | besides
+        for role, text, besides in worth[-LED_UP_MESSAGES:]
     ]
+
+
+def _besides(message: UserMessage, is_persons: bool) -> dict[str, Any]:
+    brought = _brought(message.parts)
+    return ({"attached": brought} if brought else {}) | ({} if is_persons else {"by_person": False})
 
 
 def _brought(parts: Iterable[Part]) -> list[dict[str, str]]:

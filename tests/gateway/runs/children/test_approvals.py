@@ -18,6 +18,7 @@ from gateway.runs.watching import events
 from tenants.scope.transactions import transaction
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
+from tests.pages.browsing import signed_in
 from tests.people import Cast, Person
 from tests.waiting import eventually
 from tools.gates import order
@@ -58,6 +59,18 @@ async def test_the_request_of_a_grandchild_is_shown_by_every_run_above_with_the_
     # Only the one that asked waits for a human; nobody drives any of them.
     assert [run["status"] for run in tree(tenant.alice)] == ["waiting", "waiting", "requires_action"]
     assert [run["lease_until"] for run in tree(tenant.alice)] == [None, None, None]
+
+
+async def test_the_request_of_a_child_says_that_its_task_is_no_words_of_the_user(tenant: Cast) -> None:
+    await ended(tenant.alice, subagent(MAIL))
+    [request] = rows("SELECT id, context FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)
+    task, answer = request["context"]
+    assert task == {"role": "user", "text": MAIL, "cut": 0, "by_person": False}
+    assert answer["role"] == "assistant" and "by_person" not in answer
+    page = await asyncio.to_thread(lambda: signed_in(tenant.carol).get(f"/approvals/{request['id']}/"))
+    card = page.content.decode()
+    assert "<strong>The task that another run’s model wrote</strong>" in card
+    assert "<strong>alice</strong>" not in card
 
 
 async def test_once_it_is_decided_the_one_that_asked_goes_on_and_then_those_above(tenant: Cast) -> None:
