@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 
 from audit.models import ErrorCode, Origin, Status
 
@@ -127,7 +129,15 @@ def status_words(call: Any) -> str:
     """The call's state in a word or three; an error by its kind."""
     if call.status == Status.ERROR and call.error_code in ERROR_WORDS:
         return ERROR_WORDS[call.error_code][0]
+    if call.status == Status.RUNNING and call.waits_on_run:
+        return "Waits for its run"
     return str(STATUS_WORDS.get(call.status, call.status))
+
+
+@register.filter
+def breakable(name: object) -> SafeString:
+    """A tool's name, which may be broken after a dot or an underscore."""
+    return mark_safe(re.sub(r"(?<=[._])(?=[^._])", "<wbr>", escape(visible(name))))  # escaped before
 
 
 @register.filter

@@ -55,6 +55,8 @@ def sentence(call: Any) -> str:
     """What happened, in one line."""
     if call.erased:
         return "What was asked and answered has been erased."
+    if call.status == Status.RUNNING and call.waits_on_run:
+        return "Waits for the run that it began."
     line = call.display or call.error_message or error_meaning(call.error_code) or WAITS.get(call.status, "It is done.")
     return _line(str(line))
 
@@ -139,7 +141,8 @@ def spans(call: Any) -> list[Span]:
     if call.queued_at:
         marks.append((call.queued_at, "queue", "waited for a worker"))
     if call.started_at:
-        marks.append((call.started_at, "ran", "ran"))
+        ran = "waited for the run that it began" if call.waits_on_run else "ran"
+        marks.append((call.started_at, "ran", ran))
     if call.status in FINAL and not call.started_at and not call.queued_at and not call.approval_id:
         # Refused before it could wait for anything.
         return []

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from approvals.models import ApprovalRequest, Question
 from audit import identifiers
 from audit.history import calls as history
-from audit.models import FINAL, ToolCall
+from audit.models import FINAL, Status, ToolCall
 from audit.templatetags.audit_text import took
 from gateway.models import Run, Turn
 from gateway.web.timeline_lines import (
@@ -84,7 +84,11 @@ class Timeline:
     @property
     def status(self) -> tuple[str, str, str]:
         """In words, as a tone, and as an icon."""
-        return STATUS_WORDS[Run.Status(self.run.status)] if self.run else ("Deleted", "busy", "cross")
+        if self.run is None:
+            return "Deleted", "busy", "cross"
+        asked = any(line.call is not None and line.call.status == Status.AWAITING_APPROVAL for line in self.lines)
+        is_waiting = self.run.status == Run.Status.WAITING
+        return STATUS_WORDS[Run.Status.REQUIRES_ACTION if is_waiting and asked else Run.Status(self.run.status)]
 
     @property
     def clock(self) -> str:

@@ -77,16 +77,26 @@ def test_the_runs_below_are_in_the_picture_behind_the_calls_that_began_them(stac
     assert body["status"] == "requires_action"
     ended = "SELECT id FROM runs WHERE parent_run_id = %(r)s AND status = 'completed'"
     until(lambda: rows(ended, r=body["run_id"]))
+    until(lambda: rows("SELECT id FROM runs WHERE id = %(r)s AND status = 'waiting'", r=body["run_id"]))
     page, model = _page(tenant.alice, body["run_id"]), ", the model's answer"
     below = f"{model}, in the run that the call began"
     assert _lines(page) == [
         *(f"Turn 1{model}", "subagent", f"Turn 1{below}", "list_tasks", f"Turn 2{below}", "save_note"),
         *(f"Turn 3{below}", "subagent", f"Turn 1{below}", "send_email"),
     ]
-    assert _outcomes(page)[-3:] == ["Running", "Answered", "Waiting for approval"]
+    assert _outcomes(page)[-3:] == ["Waits for its run", "Answered", "Waiting for approval"]
+    # The run itself waits for another, and all of them for a human.
+    assert re.search(r'<h1>Timeline of a run</h1> <span class="pill"[^>]*>.*?</svg>Waits for a human</span>', page)
     assert "<small>default: completed</small>" in page and "<small>default: waits for a human</small>" in page
     assert page.count("waited for a human for ") == 1 and page.count("waited for the run that it began for ") == 2
     assert page.count('class="call below below-1"') == 3
+    # Nor does the call's own page say that it is at work.
+    [begun] = rows(
+        "SELECT id, waits_on_run FROM tool_calls WHERE run_id = %(r)s AND status = 'running'", r=body["run_id"]
+    )
+    alone = signed_in(tenant.alice).get(f"/history/{begun['id']}/").content.decode()
+    assert "Waits for its run" in alone and "Waits for the run that it began." in alone and "Runs now" not in alone
+    assert f'<a href="/history/runs/{begun["waits_on_run"]}/">Its timeline</a>' in alone
     # Whoever reads the tenant's history sees calls and times, and nothing that was said.
     others = _page(tenant.dana, body["run_id"])
     assert [line for line in _lines(others) if "Turn" not in line] == [
