@@ -1,6 +1,7 @@
 """`/settings/agents/`: owners make, change, try and archive agents on pages, through the functions of REST."""
 
 import json
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -52,6 +53,15 @@ def test_an_agent_is_made_on_a_page_as_it_was_typed(tenant: Cast) -> None:
     assert versions(tenant, "support") == [(1, tenant.olga.principal.user_id, "page")]
     page = _text(olga.get(PATH))
     assert "support" in page and "version 1" in page
+    # What limits it is said in the list, and not folded away in its form.
+    for limit in ("US$0.25 a run", "250,000 tokens a run", "up to workspace"):
+        assert f'<span class="faint">{limit}</span>' in page
+    form = _text(olga.get(f"{PATH}support/"))
+    assert "<details open>" in form
+    assert "<details >" in _text(olga.get(f"{PATH}default/"))
+    offered = re.findall(r'name="tool" value="([^"]+)" (checked)?', form)
+    assert [name for name, _ in offered][:2] == ["...", "save_note"]
+    assert all(chosen for _, chosen in offered[:2]) and not any(chosen for _, chosen in offered[2:])
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ def _shown(name: str, value: Any, agent: Agent | None) -> tuple[Any, ...]:
 
 
 def choices(tenant_id: Any, chosen: set[str]) -> list[tuple[str, str, bool]]:
-    """The tools to choose from, (name, about it, whether it is switched on): services first, then what went away."""
+    """The tools to choose from, (name, about it, whether it is switched on): the chosen ones first, then services, and
+    last what went away."""
     found: list[tuple[str, str, bool]] = []
     services: dict[str, int] = {}
     for each in tool_settings.of_tenant(tenant_id):
@@ -88,7 +89,7 @@ def choices(tenant_id: Any, chosen: set[str]) -> list[tuple[str, str, bool]]:
     ]
     known = {name for name, _, _ in (*whole, *found)} | {SPREAD}
     gone = [(name, "The tenant does not have it any more", False) for name in sorted(chosen - known)]
-    return [*whole, *found, *gone]
+    return sorted([*whole, *found, *gone], key=lambda each: each[0] not in chosen)
 
 
 def values(agent: Agent) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from gateway.web.agents import forms
 from tenants.errors import Refused
 from tenants.login.access import SignedInRequest, signed_in
 from tenants.me.frame import section_frame
+from tenants.people.changes import plain
 
 # Versions and agents that a page shows.
 _PAGE, _LISTED = 30, 100
@@ -54,12 +55,17 @@ def agents(request: SignedInRequest) -> HttpResponse:
     found = every.order_by(F("archived_at").asc(nulls_first=True), "-is_default", "slug")
     page = Paginator(found, _LISTED).get_page(request.GET.get("page"))
     context |= {
-        "agents": [each for each in page.object_list if not each.archived],
+        # Each with how many US dollars its runs may cost.
+        "agents": [(each, _money(each)) for each in page.object_list if not each.archived],
         "archived": [each for each in page.object_list if each.archived],
         "page_of": page,
         "default_model": loop.model_of(""),
     }
     return render(request, "settings/agents/list.html", context)
+
+
+def _money(agent: Agent) -> str:
+    return "" if agent.max_run_usd is None else plain(agent.max_run_usd)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -135,7 +141,10 @@ def _form(
     refusal: Refused | None,
 ) -> HttpResponse:
     shown = forms.shown(said, found)
+    limits = ("max_run_tokens", MONEY, "max_offered_tools")
     context |= shown | {
+        # Nobody has to look for limits that somebody has set.
+        "limited": any(said.get(name) not in (None, "") for name in limits) or bool(said.get("pinned_tools")),
         "choices": forms.choices(request.principal.tenant_id, shown["chosen"]),
         "models": listing.models(resolution.read_now(request.principal.tenant_id), loop.providers()),
         "default_model": loop.model_of(""),
