@@ -1,6 +1,7 @@
 """`/settings/schedules/`: one's own, and what owners see of others'."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -35,6 +36,11 @@ def test_a_schedule_is_made_seen_changed_run_paused_resumed_exported_and_deleted
     assert "List my &lt;open&gt; tasks." in shown and "0 9 * * 1-5" in shown and "The schedule is made." in shown
     browser.post(path, FORM | {"cron": "0 7 * * *"})
     assert schedule(made["id"])["cron"] == "0 7 * * *"
+    # When it is due next is said in its own time zone.
+    for page in (PAGE, path):
+        assert re.search(
+            r'<time datetime="[^"]+" title="[^"]+ UTC">[^<]+, 07:00</time>', browser.get(page).content.decode()
+        )
     browser.post(f"{path}run/")
     [run] = runs(tenant)
     page = browser.get(path).content.decode()
