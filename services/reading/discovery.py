@@ -1,12 +1,13 @@
 """What is at an address that somebody pasted: a descriptor, an OpenAPI document or an MCP server.
 
-It is asked at most three times, through the egress guard and within bounds, and no tool is called.
+It is asked at most three times, through the egress guard and within bounds, and no tool is called. An MCP server is
+asked for its list of tools besides, where a page shows it.
 """
 
 import asyncio
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -14,7 +15,8 @@ from yarl import URL
 
 from services import fetching, snapshots
 from services.errors import AnswersEvents, InvalidService, NothingFound, SourceFailed
-from services.mcp.errors import OLD_TRANSPORT
+from services.mcp import connection, listing
+from services.mcp.errors import OLD_TRANSPORT, HttpFailed, McpFailed
 from services.offers import documents, openapi
 from services.offers.openapi import Choice
 from services.offers.openapi.servers import with_defaults
@@ -100,7 +102,25 @@ async def _look(address: str) -> Found:
             return await asyncio.to_thread(of_text, await fetching.fetch(known, "url"), known)
         except (SourceFailed, NothingFound) as nothing:
             tried.append(f"{WELL_KNOWN} of the same host: {nothing.detail}")
-    raise NothingFound("There is no descriptor, OpenAPI document or MCP server that can be read. " + " ".join(tried))
+    why = {each.partition(": ")[2] for each in tried}
+    said = why.pop() if len(why) == 1 else " ".join(tried)
+    raise NothingFound(f"There is no descriptor, OpenAPI document or MCP server that can be read. {said}")
+
+
+async def listed(server: Found) -> Found:
+    """The same MCP server with the tools that it lists to somebody without a credential; it may want one for that."""
+    if server.kind != "mcp" or server.needs_credential:
+        return server
+    try:
+        async with asyncio.timeout(SECONDS), connection.once(server.url, {}, SECONDS) as connected:
+            tools = await listing.tools(connected)
+    except (McpFailed, egress.EgressFailed, egress.EgressRefused, TimeoutError) as failed:
+        wants_one = isinstance(failed, HttpFailed) and failed.status in (401, 403)
+        return replace(server, needs_credential=wants_one)
+    offered = [each for each in tools if isinstance(each, dict) and isinstance(each.get("name"), str)]
+    return replace(
+        server, tools=[{"name": each["name"], "description": str(each.get("description", ""))} for each in offered]
+    )
 
 
 def of_text(text: str, address: str = "") -> Found:

@@ -57,7 +57,11 @@ def _found(post: QueryDict) -> Found:
     if post.get("step") == "add" and post.get("kind") == "mcp":
         # There is no document to be read again.
         return Found("mcp", post.get("url", "").strip(), needs_credential=True)
-    return async_to_sync(discovery.look)(post.get("address", ""))
+    return async_to_sync(_look)(post.get("address", ""))
+
+
+async def _look(address: str) -> Found:
+    return await discovery.listed(await discovery.look(address))
 
 
 def _added(request: SignedInRequest, found: Found) -> str:

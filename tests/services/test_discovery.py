@@ -11,6 +11,7 @@ from services.errors import InvalidService, NothingFound
 from services.reading import discovery
 from tests.services.api import TRADING, Api, Asked, Reply, as_json
 from tests.services.calling import allowed
+from tests.services.mcp_server import Error, Server
 
 SPEC = {
     "openapi": "3.0.3",
@@ -94,6 +95,30 @@ async def test_what_offers_no_tools_is_refused_with_what_was_tried(api: Api, url
     with pytest.raises(NothingFound, match="As a document: .* As an MCP server: "):
         await discovery.look(f"{url}/x")
     assert len(api.asked) == 3
+
+
+async def test_a_reason_that_is_the_same_for_all_is_said_once(api: Api, url: str) -> None:
+    away = url.rpartition(":")[0] + ":9/mcp"
+    with pytest.raises(NothingFound) as nothing:
+        await discovery.look(away)
+    assert str(nothing.value.detail).count("could not be reached") == 1
+
+
+async def test_an_mcp_server_s_tools_are_listed_to_who_may_see_them(api: Api, url: str) -> None:
+    server = Server(api)
+    found = await discovery.listed(await discovery.look(f"{url}/mcp"))
+    assert [each["name"] for each in found.tools] == ["echo"] and not found.needs_credential
+    assert server.calls == []
+
+    def wants_a_credential(params: dict[str, Any]) -> dict[str, Any]:
+        raise Error(-32000, "Unauthorized", status=401)
+
+    server.methods["tools/list"] = wants_a_credential
+    found = await discovery.listed(await discovery.look(f"{url}/mcp"))
+    assert (found.tools, found.needs_credential) == ([], True)
+    server.methods["tools/list"] = lambda params: {"tools": "none"}
+    found = await discovery.listed(await discovery.look(f"{url}/mcp"))
+    assert (found.kind, found.tools, found.needs_credential) == ("mcp", [], False)
 
 
 @pytest.mark.parametrize(
