@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import psycopg
 
+from bench import anatomy
 from bench.counted import counted
 from bench.parts.remote_tools import remote_tools
 from bench.reporting import targets
@@ -118,6 +119,8 @@ def run(stack: Stack, effort: Effort, say: Callable[[str], None]) -> targets.Rep
     report["connections"], report["kinds"] = asked["ways"], asked["kinds"]
     # Each kind is asked through the SDK and through a socket, with one request before those that count.
     answered += 2 * (effort.connection_requests + 1) * sum(scenario.calls for scenario in KINDS.values())
+    report["anatomy"], calls = anatomy.where_time_goes(stack, effort.connection_requests)
+    answered += calls
     report["memory"] = _memory(stack)
     say("counting round trips, commits and WAL")
     report["counted"] = counted(stack, effort.counted, effort.counted_requests)

@@ -1,6 +1,6 @@
 """The report as a table for people."""
 
-from bench import counted
+from bench import anatomy, counted
 from bench.parts.remote_tools import lines as remote_lines
 from bench.reporting.compare import floor
 from bench.reporting.targets import Report, of
@@ -19,6 +19,7 @@ def text(report: Report) -> str:
             *_scenarios(report),
             *counted.lines(report["counted"], (*AT_EVERY_LEVEL, *OF_MANY_CALLS)),
             *_connections(report),
+            *anatomy.lines(report["anatomy"]),
             *_rest(report),
             *_targets(report),
         ]

@@ -44,6 +44,17 @@ def cpu_seconds(root: int) -> float:
     return ticks / TICKS
 
 
+def running_seconds(root: int) -> float:
+    """What the living threads of a process tree have run, to the microsecond; for processes that end nothing."""
+    nanoseconds = 0
+    for pid in tree(root):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for thread in (PROC / str(pid) / "task").iterdir():
+                with suppress(FileNotFoundError, ProcessLookupError):
+                    nanoseconds += int((thread / "schedstat").read_text().split()[0])
+    return nanoseconds / 1e9
+
+
 def listener(port: int) -> int | None:
     """The process that listens at this port of this machine, the eldest of several; None when it cannot be found."""
     inodes = set()
