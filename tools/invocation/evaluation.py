@@ -58,11 +58,11 @@ async def evaluate(
     failures = None if earlier_failures is None else Counter(earlier_failures)
     context = GateContext(rights.policy, caller, rights.rules)
     if len(suggestions) == 1:
-        judged = [await _evaluate(suggestions[0], context, failures, gates)]
+        evaluated = [await _evaluate(suggestions[0], context, failures, gates)]
     else:
         # They are begun in order, and each goes on until its limit is asked about: all of them are, at once.
-        judged = await asyncio.gather(*(_evaluate(each, context, failures, gates) for each in suggestions))
-    return [each.as_call(position, most_seconds, new_id) for position, each in enumerate(judged)]
+        evaluated = await asyncio.gather(*(_evaluate(each, context, failures, gates) for each in suggestions))
+    return [each.as_call(position, most_seconds, new_id) for position, each in enumerate(evaluated)]
 
 
 @dataclass(frozen=True, slots=True)
