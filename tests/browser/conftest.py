@@ -33,9 +33,6 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# The first one draws nothing on a screen, and so takes less of a processor.
-BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
-
 # What a whole run need not wait for at its end.
 CLOSE_SECONDS = 5
 
@@ -56,11 +53,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where to connect to a Chromium: the one that CHROMIUM names, else the system's, else Playwright's own.
+    """Where to connect to a Chromium: the one that CHROMIUM names, else the system's, else playwright's own.
 
     It takes longer to start than most tests take, so all of a pytest worker share it.
     """
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     wanted = {"args": FLAGS, "headless": True, "timeout": PATIENCE_MS} | ({"executablePath": path} if path else {})
     config = tmp_path_factory.mktemp("chromium") / "config.json"
     config.write_text(json.dumps(wanted))
