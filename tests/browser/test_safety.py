@@ -23,8 +23,11 @@ async def test_nothing_is_in_the_way_on_the_page_of_safety_and_the_card(
     assert body["status"] == "requires_action"
     page = await visit(PAGE, tenant.olga, size)
     wrong = await visited(page, PAGE, "/approvals/")
-    card = page.locator("main").get_by_text("this session has read private data (search_notes")
-    await expect(card.first).to_contain_text("what strangers wrote (web_search")
+    read = page.locator("main .notice.read")
+    await expect(read).to_contain_text("It would send something out of the tenant, and this session has read:")
+    await expect(read.locator("dt, h4")).to_have_text(["Private data", "What strangers wrote"])
+    await expect(read).to_contain_text("search_notes")
+    await expect(read).to_contain_text("web_search")
     await _pictured(page, size)
     width = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert (wrong, width) == ({}, 0)
