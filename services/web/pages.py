@@ -69,8 +69,8 @@ def edit(request: SignedInRequest, slug: str) -> HttpResponse:
         except Refused as error:
             refusal = error
     with within(request):
-        found = found_or_404(slug)
         context = owner_section(request) | {"refusal": refusal, "credentials": forms.CREDENTIALS}
+        found = found_or_404(slug)
         context |= {**head(found), "tab": "settings", "post": request.POST}
         context["based_on"] = request.POST.get(BASED_ON) if refusal else revision(service=recorded.service(found))
         return render(request, "settings/services/edit.html", context, status=refusal.status if refusal else 200)

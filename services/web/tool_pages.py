@@ -43,8 +43,9 @@ def tool(request: SignedInRequest, slug: str, name: str) -> HttpResponse:
         except Refused as error:
             refusal = error
     with within(request):
+        context = owner_section(request)
         row = _found(slug, name)
-        context = owner_section(request) | _about(row) | {"refusal": refusal}
+        context |= _about(row) | {"refusal": refusal}
         context["based_on"] = request.POST.get(BASED_ON) if refusal else revision(service_tool=recorded.tool(row))
         context["audience"] = audience.of(request.principal.tenant_id, f"{slug}.{name}")
         return render(request, "settings/services/tool.html", context, status=refusal.status if refusal else 200)

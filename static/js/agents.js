@@ -21,6 +21,8 @@ test.addEventListener("submit", (event) => {
   event.preventDefault();
   ask(box.value);
 });
+// Sent before this script came, the form would only load the page anew.
+find("test-send").disabled = false;
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();

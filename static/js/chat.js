@@ -50,6 +50,8 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   if (ask(box.value, attached.files())) attached.set([]);
 });
+// Sent before this script came, the form would only load the page anew.
+find("send").disabled = false;
 
 box.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

@@ -34,10 +34,9 @@ def of(tenant_id: uuid.UUID) -> RequestLimits:
     return RequestLimits.objects.filter(pk=tenant_id).first() or RequestLimits(tenant_id=tenant_id)
 
 
-def revision_of(tenant_id: uuid.UUID) -> str:
-    """Names what the limits are now; a change can be based on it."""
-    row = RequestLimits.objects.filter(pk=tenant_id).first()
-    return revision(request_limits=None if row is None else LIMITS.of(row))
+def revision_of(limits: RequestLimits) -> str:
+    """Names what the limits are; a change can be based on it."""
+    return revision(request_limits=None if limits._state.adding else LIMITS.of(limits))
 
 
 def set_limits(tenant_id: uuid.UUID, given: dict[str, Any]) -> RequestLimits:
@@ -56,6 +55,7 @@ def set_limits(tenant_id: uuid.UUID, given: dict[str, Any]) -> RequestLimits:
         with connections[router.db_for_write(RequestLimits)].cursor() as cursor:
             # The ORM names every column, and the ceiling is the operator's.
             cursor.execute(_SET, [tenant_id, *(getattr(row, name) for name in OWNERS)])
+        row._state.adding = False
         record(before, LIMITS.of(row))
     return row
 
@@ -68,6 +68,7 @@ def set_ceiling(tenant_id: uuid.UUID, ceiling: int | None) -> RequestLimits:
         before = LIMITS.of(row)
         row.ceiling = ceiling
         row.save(update_fields=["ceiling"])
+        row._state.adding = False
         record(before, LIMITS.of(row))
     return row
 

@@ -149,7 +149,7 @@ def _page(
         "kinds": _KINDS,
         "durations": _HOURS,
         "limits": fields,
-        "based_on": (limited.data or {}).get(BASED_ON) or limits.revision_of(request.principal.tenant_id),
+        "based_on": (limited.data or {}).get(BASED_ON) or limits.revision_of(known),
         "ceiling": known.ceiling,
         "most": limits.MOST,
         "taint": Tenant.objects.get(id=request.principal.tenant_id).taint,

@@ -53,7 +53,7 @@ class LimitsView(WithinTenant, generics.GenericAPIView[RequestLimits]):
 
     def answer(self, limits: RequestLimits) -> Response:
         """The limits, with the ETag that a change can be based on."""
-        return Response(LimitsSerializer(limits).data, headers=etag(changes.revision_of(self.principal.tenant_id)))
+        return Response(LimitsSerializer(limits).data, headers=etag(changes.revision_of(limits)))
 
     @extend_schema(operation_id="get_request_limits", responses=LimitsSerializer)
     def get(self, request: Request) -> Response:
