@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -66,19 +67,21 @@ def verified(
 
 @pytest.fixture
 def tampered(log: RunPorts, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The log with a change that is committed, in a database of its own."""
+    """The log with a change that is committed, in a database of its own.
+
+    It stays: its owner cannot drop it by force while PostgreSQL itself vacuums it.
+    """
     name = log.owner_url.rpartition("/")[2]
-    copy = f"{name}_copy"
+    copy = f"{name}_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(log.owner_url.replace(name, "postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {copy} TEMPLATE {name}".encode())
-        log.owner_url = log.owner_url.replace(name, copy)
-        try:
-            with psycopg.connect(log.owner_url) as changed:
-                changed.execute(TAMPERED[request.param].encode())
-            yield request.param
-        finally:
-            log.owner_url = log.owner_url.replace(copy, name)
-            connection.execute(f"DROP DATABASE {copy} WITH (FORCE)".encode())
+    log.owner_url = log.owner_url.replace(name, copy)
+    try:
+        with psycopg.connect(log.owner_url) as changed:
+            changed.execute(TAMPERED[request.param].encode())
+        yield request.param
+    finally:
+        log.owner_url = log.owner_url.replace(copy, name)
 
 
 @pytest.mark.usefixtures("small_slices")

@@ -29,17 +29,18 @@ def encrypted(key: str, text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def addresses() -> Iterator[dict[str, str]]:
-    """A database of its own, with a service and many targets whose secrets are under the old key."""
+def addresses() -> dict[str, str]:
+    """A database of its own, with a service and many targets whose secrets are under the old key.
+
+    It stays: its owner cannot drop it by force while PostgreSQL itself vacuums it.
+    """
     name = f"rotation_{uuid.uuid4().hex[:8]}"
     urls = {each: os.environ[each] for each in os.environ if re.fullmatch(r"DATABASE(_\w+)?_URL", each)}
     own = {each: urlunsplit(urlsplit(url)._replace(path=f"/{name}")) for each, url in urls.items()}
     admin = urls["DATABASE_OWNER_URL"].rpartition("/")[0] + "/postgres"
     with psycopg.connect(admin, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE {name} TEMPLATE "{os.environ["TEMPLATE_DATABASE"]}"'.encode())
-    yield own
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    return own
 
 
 @pytest.fixture
