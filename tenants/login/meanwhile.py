@@ -13,7 +13,8 @@ from tenants.people.changes import ChangedMeanwhile
 BASED_ON = "based_on"
 # Of the form: nothing that its user has typed, or that may be shown again.
 _UNSEEN = frozenset({"csrfmiddlewaretoken", BASED_ON, "confirmed"})
-_SECRET = ("secret", "password", "token", "api_key", "code", "credential_value")
+# A dot is in the names of a credential's fields alone, of which any may be a secret.
+_SECRET = (".", "secret", "password", "again", "token", "api_key", "code", "credential")
 _LONGEST = 2000
 
 

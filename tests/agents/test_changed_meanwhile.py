@@ -212,6 +212,9 @@ def test_budgets_services_tools_hosts_limits_and_sign_on_are_no_different_on_the
     _late(one, end, named[budget])
     form = {"url": "https://shop.example", "timeout": "9", "credential": "keep", "enabled": "on"}
     _late(one, service, named[service] | form, "shop is not what your form showed", "Timeout 7.0", "Timeout 9")
+    given = {"credential": "header", "header.name": "X-Key", "header.value": "hush-1", "bearer.token": "hush-2"}
+    answer = one.post(service, named[service] | form | given)
+    assert (answer.status_code, b"hush" in answer.content) == (412, False)
     _late(one, tool, named[tool] | {"tier": "elevated", "confirmed": "1"}, "Idempotent yes", "Tier elevated")
     path = "/settings/safety/limits/"
     _late(one, path, named[path] | {"per_key": "1000"}, "Per key 4000", "Per key 1000")
