@@ -363,10 +363,13 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
     async with transaction(scope) as connection:
         cancelled = await cancelling.tree(connection, scope, run_id, stopped)
-    if driven := [_driven_here[each][1] for each in (run_id, *cancelled.run_ids) if each in _driven_here]:
-        for task in driven:
-            task.cancel()
-        await asyncio.wait(driven)
+    # One that had ended before is not stopped while it tells of that.
+    driven = [each for each in (run_id, *cancelled.run_ids) if each in _driven_here]
+    for each in cancelled.run_ids:
+        if each in _driven_here:
+            _driven_here[each][1].cancel()
+    if driven:
+        await asyncio.wait([_driven_here[each][1] for each in driven])
     if run_id not in cancelled.run_ids:
         await wakeups.publish(run_id)
     await waking.cancelled(scope, cancelled)

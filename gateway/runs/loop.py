@@ -102,7 +102,7 @@ def _error(execution: RunExecution, error: ProviderError) -> tuple[str, str, int
 
 
 async def _to_the_end(execution: RunExecution) -> None:
-    while not execution.view.final and not execution.view.suspended:
+    while not execution.view.final and not execution.view.parked:
         last = execution.view.last
         if last is not None and (refused := calls.halting(execution, last)):
             why = refused.error_code, refused.error_message

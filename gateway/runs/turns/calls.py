@@ -138,8 +138,11 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
             if suspended is not None:
                 turn.suspensions += suspended.status == "requires_action"
                 advance(execution.view, suspended)
-                if execution.wake_up.is_set():
-                    # A human who decided meanwhile, or a child that ended, may have found the run still held.
+                # A human who decided meanwhile, or a child that ended, has found the run still held; from now on nobody
+                # does.
+                async with execution.ports.step(execution, alone=True) as step:
+                    moved = await step.calls(turn) != turn.calls
+                if moved:
                     await execution.ports.request_takeover(execution.scope, execution.view.id)
             if not batch:
                 return

@@ -8,18 +8,23 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 
 from audit.calls import reading
 from gateway.operations import sweeper
 from gateway.runs import lifecycle
-from gateway.runs.children import waking
+from gateway.runs.children import ending, waking
 from gateway.runs.lifecycle import ChildrenOfRuns
+from gateway.runs.live_ports import LiveUnitOfWork
+from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
 from tests.people import Cast
 from tests.waiting import eventually
+from tools.invocation import dispatch
 from tools.invocation.in_worker import execution
+from tools.invocation.live import wakeups
 
 
 def _calls(cast: Cast) -> list[dict[str, Any]]:
@@ -254,3 +259,65 @@ def _visited(node: dict[str, Any]) -> Iterator[float]:
         yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     for below in node.get("Plans", ()):
         yield from _visited(below)
+
+
+async def test_a_child_that_ends_while_its_parent_is_being_parked_wakes_it_without_hint_or_sweeper(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parking = asyncio.Event()
+    woken: list[asyncio.Task[None]] = []
+    park, settle, publish = LiveUnitOfWork.suspend, ending.settle, wakeups.publish
+
+    async def parked_late(*args: Any) -> Any:
+        parking.set()
+        # Who ended the call has found the run held.
+        await eventually(lambda: bool(woken) and woken[0].done())
+        return await park(*args)
+
+    async def settled_meanwhile(*args: Any) -> bool:
+        await parking.wait()
+        return await settle(*args)
+
+    def wake(scope: TenantScope, run_id: uuid.UUID) -> None:
+        woken.append(asyncio.create_task(lifecycle.take_over(scope, run_id)))
+
+    async def late_hints_are_lost(*args: Any) -> None:
+        if not parking.is_set():
+            await publish(*args)
+
+    async def worker(*ids: uuid.UUID) -> None:
+        await lifecycle.take_over(tenant.alice.scope, ids[-1])
+
+    monkeypatch.setattr(LiveUnitOfWork, "suspend", parked_late)
+    monkeypatch.setattr(dispatch, "request_takeover", worker)
+    monkeypatch.setattr(ending, "settle", settled_meanwhile)
+    monkeypatch.setattr(waking, "_drive", wake)
+    monkeypatch.setattr(wakeups, "publish", late_hints_are_lost)
+    await begun(tenant.alice, subagent("Hello."))
+    await _over(tenant)
+    assert parking.is_set()
+
+
+async def test_a_child_that_has_ended_wakes_its_parent_although_leases_are_renewed_meanwhile(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewals, renew, wake = [0], transactions.fetch, waking.call_ended
+
+    async def counted(query: Any, *args: Any) -> Any:
+        found = await renew(query, *args)
+        renewals[0] += "renew_run_leases" in query
+        return found
+
+    async def woken_late(*args: Any) -> None:
+        # The first of them may have begun before the child's end was committed, and the third after the second's rows
+        # were looked at.
+        seen = renewals[0]
+        await eventually(lambda: renewals[0] >= seen + 3)
+        await wake(*args)
+
+    monkeypatch.setattr(settings, "RUN_LEASE_SECONDS", 1)
+    monkeypatch.setattr(transactions, "fetch", counted)
+    monkeypatch.setattr(waking, "call_ended", woken_late)
+    await begun(tenant.alice, subagent("Hello."))
+    await _over(tenant)
+    assert renewals[0] >= 3
