@@ -40,6 +40,8 @@ async def tab_to(page: Page, name: str, most: int = 40) -> None:
 
 async def sticking_out(page: Page) -> list[str]:
     """What makes the page wider than its window: tag and class of each such element, none when it fits."""
+    # What a form leads to may be seen before all of its styles are there.
+    await page.wait_for_load_state()
     found: list[str] = await page.evaluate(
         """() => {
           if (document.documentElement.scrollWidth <= window.innerWidth) return [];

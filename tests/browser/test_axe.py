@@ -31,6 +31,7 @@ STREAM = {"Content-Type": "text/event-stream"}
 async def looked_at(page: Page, name: str) -> dict[str, list[str]]:
     """What is wrong with the page as it is, in either scheme, if anything is."""
     wrong: dict[str, list[str]] = {}
+    await page.wait_for_load_state()
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme)
         if found := await violations(page):
