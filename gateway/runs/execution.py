@@ -159,8 +159,8 @@ class RunPorts(Protocol):
         """Send queued calls to the workers."""
         ...
 
-    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
-        """Ask a worker to take the run over."""
+    def take_over_again(self, execution: "RunExecution") -> None:
+        """Have the run that was just parked taken over, without waiting for it."""
         ...
 
     async def publish(self, changed: ApprovalEvents) -> None:

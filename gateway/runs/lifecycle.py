@@ -139,7 +139,9 @@ async def _drive(execution: RunExecution, again: bool) -> None:
         with suppress(Exception):
             await loop.end(execution, failed)
     finally:
-        _driven_here.pop(view.id, None)
+        # It may be driven here again by now.
+        if view.id in _driven_here and _driven_here[view.id][0] is view:
+            del _driven_here[view.id]
         metrics.DRIVEN.dec()
         if view.final:
             metrics.ended(view, time.monotonic() - began)

@@ -32,7 +32,7 @@ from gateway.runs.watching.wakeups import waits
 from notifications import outbox
 from notifications.inbox import live
 from services.prompts import prompting
-from tenants.scope.transactions import Connection, TenantScope, transaction
+from tenants.scope.transactions import Connection, transaction
 from tools.gates import order
 from tools.gates.interface import Caller, Gate, Rights, Taint, TaintSource
 from tools.invocation import dispatch, evaluation
@@ -242,9 +242,9 @@ class LiveRunPorts:
         """Over Celery."""
         await dispatch.dispatch(calls)
 
-    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
-        """Over Celery."""
-        await dispatch.request_takeover(*scope, run_id)
+    def take_over_again(self, execution: RunExecution) -> None:
+        """In this process."""
+        waking.drive(execution.scope, execution.view.id)
 
     async def publish(self, changed: ApprovalEvents) -> None:
         """To live queues and notification targets."""

@@ -18,11 +18,16 @@ def connect(drive: Callable[[TenantScope, uuid.UUID], None]) -> None:
     _drive = drive
 
 
+def drive(scope: TenantScope, run_id: uuid.UUID) -> None:
+    """Have a run taken over in this process, if it is parked and may go on."""
+    if _drive is not None:
+        _drive(scope, run_id)
+
+
 async def call_ended(scope: TenantScope, run_id: uuid.UUID) -> None:
     """Wake whoever drives or watches the run, after the commit; if it is parked, it is taken over here."""
     await wakeups.publish(run_id)
-    if _drive is not None:
-        _drive(scope, run_id)
+    drive(scope, run_id)
 
 
 async def changed(run_ids: Iterable[uuid.UUID]) -> None:

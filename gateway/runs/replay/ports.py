@@ -20,7 +20,6 @@ from gateway.runs.replay.recording import answer_of
 from gateway.runs.replay.state import ReplayState
 from gateway.runs.replay.unit_of_work import ReplayUnitOfWork
 from gateway.runs.rows import RunCall
-from tenants.scope.transactions import TenantScope
 from tools.gates.interface import Candidate, Gate, GateContext, GateResult
 from tools.invocation.dispatch import QueuedCall
 from tools.invocation.live.wakeups import WakeUp
@@ -84,8 +83,8 @@ class ReplayPorts:
                 self._state.calls[call_id] = recorded
                 self._bell.set()
 
-    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
-        """Nobody is asked."""
+    def take_over_again(self, execution: RunExecution) -> None:
+        """Nobody does."""
 
     async def publish(self, events: ApprovalEvents) -> None:
         """Nobody is told."""

@@ -143,7 +143,7 @@ async def wait(execution: RunExecution, turn: TurnView) -> None:
                 async with execution.ports.step(execution, alone=True) as step:
                     moved = await step.calls(turn) != turn.calls
                 if moved:
-                    await execution.ports.request_takeover(execution.scope, execution.view.id)
+                    execution.ports.take_over_again(execution)
             if not batch:
                 return
 

@@ -106,7 +106,7 @@ class PlayedPorts:
             self.change(call_id, status="success", output={}, output_bytes=2)
             self._event.set()
 
-    async def request_takeover(self, scope: TenantScope, run_id: uuid.UUID) -> None:
+    def take_over_again(self, execution: RunExecution) -> None:
         self.done.append("takeover")
 
     async def publish(self, events: ApprovalEvents) -> None:

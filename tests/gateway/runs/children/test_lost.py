@@ -22,7 +22,6 @@ from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
 from tests.people import Cast
 from tests.waiting import eventually
-from tools.invocation import dispatch
 from tools.invocation.in_worker import execution
 from tools.invocation.live import wakeups
 
@@ -285,11 +284,7 @@ async def test_a_child_that_ends_while_its_parent_is_being_parked_wakes_it_witho
         if not parking.is_set():
             await publish(*args)
 
-    async def worker(*ids: uuid.UUID) -> None:
-        await lifecycle.take_over(tenant.alice.scope, ids[-1])
-
     monkeypatch.setattr(LiveUnitOfWork, "suspend", parked_late)
-    monkeypatch.setattr(dispatch, "request_takeover", worker)
     monkeypatch.setattr(ending, "settle", settled_meanwhile)
     monkeypatch.setattr(waking, "_drive", wake)
     monkeypatch.setattr(wakeups, "publish", late_hints_are_lost)
