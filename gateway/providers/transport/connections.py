@@ -7,13 +7,15 @@ nobody sent them, and stores no cookie, which would tie one tenant's request to 
 import ssl
 import urllib.request
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import aiohttp
 import httpx2
 from multidict import CIMultiDict
 from yarl import URL
 
+from gateway.providers.transport import posting
+from gateway.providers.transport.posting import Posting, Response
 from tools.network import egress
 
 CONNECT_SECONDS = 10.0
@@ -28,11 +30,15 @@ _OF_THE_TRANSPORT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where requests go, and with which headers; `proxy` is the one that the environment names for this address."""
+    """Where requests go, and with which headers; `proxy` is the one that the environment names for this address.
+
+    `postings` is what posts there, once something was posted.
+    """
 
     url: URL
     headers: CIMultiDict[str]
     proxy: URL | None
+    postings: list[Posting] = field(default_factory=list)
 
     @classmethod
     def of(cls, url: str, headers: Iterable[tuple[str, str]]) -> "Target":
@@ -88,17 +94,27 @@ class Connections:
             )
         return self._session
 
-    async def post(self, target: Target, content: bytes, headers: Mapping[str, str]) -> aiohttp.ClientResponse:
+    async def post(self, target: Target, content: bytes, headers: Mapping[str, str]) -> Response:
         """The response, its body unread; leave its context to give the connection back. Raises aiohttp.ClientError."""
-        return await self._request("POST", target, content, headers)
+        if self._closed or headers or len(content) > posting.SMALL or self._proxy(target) is not None:
+            return await self._request("POST", target, content, headers)
+        if not target.postings:
+            target.postings.append(self._posting(target))
+        return await target.postings[0].send(content)
 
-    async def get(self, target: Target) -> aiohttp.ClientResponse:
+    async def get(self, target: Target) -> Response:
         """The same for a GET."""
         return await self._request("GET", target, None, {})
 
+    def _posting(self, target: Target) -> Posting:
+        try:
+            return posting.posting(self.session, target.url, target.headers, self._ssl(target), self._timeout)
+        except ValueError as error:
+            raise aiohttp.InvalidURL(target.url) from error
+
     async def _request(
         self, method: str, target: Target, content: bytes | None, headers: Mapping[str, str]
-    ) -> aiohttp.ClientResponse:
+    ) -> Response:
         try:
             return await self.session.request(
                 method,
@@ -106,15 +122,20 @@ class Connections:
                 data=content,
                 headers=target.with_headers(headers),
                 allow_redirects=False,
-                proxy=None if self._guarded else target.proxy,
-                ssl=self._context() if target.url.scheme == "https" else True,
+                proxy=self._proxy(target),
+                ssl=self._ssl(target),
             )
         except ValueError as error:
             # An address or a proxy of a kind that aiohttp does not know.
             raise aiohttp.InvalidURL(target.url) from error
 
-    def _context(self) -> ssl.SSLContext:
+    def _proxy(self, target: Target) -> URL | None:
+        return None if self._guarded else target.proxy
+
+    def _ssl(self, target: Target) -> ssl.SSLContext | bool:
         # The certificates that the SDKs' own clients trust: the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR.
+        if target.url.scheme != "https":
+            return True
         if self._tls is None:
             self._tls = httpx2.create_ssl_context()
         return self._tls

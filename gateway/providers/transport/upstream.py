@@ -21,6 +21,7 @@ from gateway.providers.translation.managed import Definitions
 from gateway.providers.transport import streams
 from gateway.providers.transport.connections import CONNECT_SECONDS, Connections, Target
 from gateway.providers.transport.failures import Failures
+from gateway.providers.transport.posting import Response
 from tools.network.egress import EgressRefused
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ class Exchange(ABC):
         Raises ProviderError, and what `take` raises.
         """
 
-        async def read(response: aiohttp.ClientResponse) -> dict[str, Any] | None:
+        async def read(response: Response) -> dict[str, Any] | None:
             if response.headers.get("content-type", "").startswith("application/json"):
                 return await self._whole(response)
             events = streams.Events()
@@ -111,7 +112,7 @@ class Exchange(ABC):
         path: str,
         body: dict[str, Any],
         headers: Mapping[str, str],
-        read: Callable[[aiohttp.ClientResponse], Awaitable[T]],
+        read: Callable[[Response], Awaitable[T]],
     ) -> T:
         target = self._targets.get(path)
         if target is None:
@@ -140,7 +141,7 @@ class Exchange(ABC):
         failure.sent = not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         return failure
 
-    async def _report(self, response: aiohttp.ClientResponse) -> Any:
+    async def _report(self, response: Response) -> Any:
         try:
             return orjson.loads(await self._body(response))
         except (FellSilent, ProviderGarbled, aiohttp.ClientError, orjson.JSONDecodeError):
@@ -149,10 +150,10 @@ class Exchange(ABC):
     def _over(self, datas: list[bytes], take: Callable[[dict[str, Any]], bool]) -> bool:
         return any(data.startswith(b"[DONE]") or take(self._parsed(data)) for data in datas)
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
+    async def _whole(self, response: Response) -> dict[str, Any]:
         return self._parsed(await self._body(response))
 
-    async def _body(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _body(self, response: Response) -> bytes:
         return b"".join([chunk async for chunk in limited(response.content, self._idle_seconds)])
 
     def _parsed(self, data: bytes) -> dict[str, Any]:

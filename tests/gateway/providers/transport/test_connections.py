@@ -1,5 +1,6 @@
 """How an adapter's bytes travel: over which connections, with whose headers, compressed or not."""
 
+import asyncio
 import gzip
 import json
 from collections import Counter
@@ -16,7 +17,8 @@ from google import genai
 
 from gateway.providers.errors import ProviderGarbled
 from gateway.providers.interface import Options, Prompt, UserMessage
-from gateway.providers.transport.connections import Target
+from gateway.providers.transport import posting
+from gateway.providers.transport.connections import Connections, Target
 from tests.gateway.providers.conftest import KEY, question
 from tests.gateway.providers.fake import FakeProvider
 from tests.gateway.providers.hello import PROVIDERS, STREAMED, WHOLE, Adapter, adapter
@@ -140,6 +142,54 @@ async def test_a_connection_that_the_provider_closes_is_replaced(fake: FakeProvi
     await provider.ask(question())
     await provider.ask(question())
     assert len(fake.asked) == len(fake.connections) == 2
+
+
+async def test_a_long_question_arrives_as_a_short_one_does(fake: FakeProvider, provider: Adapter) -> None:
+    fake.json(WHOLE[provider.name])
+    long = "é" * posting.SMALL
+    for said in ("short", long, "short"):
+        assert (await provider.ask(Prompt("m", (UserMessage(said),)))).text == "Hi."
+    short, longer, again = fake.asked
+    assert short.body == again.body
+    assert json.loads(json.dumps(short.body, ensure_ascii=False).replace("short", long)) == longer.body
+    lengths = [asked.headers.pop("Content-Length") for asked in fake.asked]
+    assert short.headers == longer.headers == again.headers
+    assert lengths[0] == lengths[2] != lengths[1]
+    assert len(fake.connections) == 1
+
+
+async def test_a_question_that_is_given_up_takes_its_connection_along(fake: FakeProvider, provider: Adapter) -> None:
+    fake.silent()
+    asking = asyncio.create_task(provider.ask(question()))
+    await fake.received.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    fake.replies.clear()
+    fake.json(WHOLE[provider.name])
+    assert (await provider.ask(question())).text == "Hi."
+    assert len(fake.connections) == 2
+
+
+async def test_a_header_that_holds_another_one_is_not_sent(fake: FakeProvider) -> None:
+    fake.json({})
+    connections = Connections(PATIENCE_SECONDS)
+    for headers in ([("x-name", "one\r\nx-other: two")], [("x-na\nme", "one")]):
+        with pytest.raises(aiohttp.InvalidURL):
+            await connections.post(Target.of(fake.url, headers), b"{}", {})
+    await connections.close()
+    assert fake.asked == []
+
+
+async def test_nothing_is_sent_over_connections_that_are_closed(fake: FakeProvider) -> None:
+    fake.json({})
+    connections, target = Connections(PATIENCE_SECONDS), Target.of(fake.url, [])
+    async with await connections.post(target, b"{}", {}) as response:
+        assert response.status == 200
+    await connections.close()
+    with pytest.raises(RuntimeError):
+        await connections.post(target, b"{}", {})
+    assert len(fake.asked) == 1
 
 
 async def test_a_model_of_every_request_does_not_grow_what_is_remembered(fake: FakeProvider) -> None:
