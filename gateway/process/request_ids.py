@@ -1,7 +1,6 @@
 """What every request of Django's passes first: its id, on the answer and each log line, and sound input."""
 
 import re
-import uuid
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,13 +11,15 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from audit.identifiers import uuid4
+
 # A client's own id is kept when it is plain enough to stand in a header and a log line.
 PLAIN = re.compile(r"[A-Za-z0-9._-]{1,64}\Z")
 
 
 def request_id(given: str) -> str:
     """The client's id when it is plain, else a new one."""
-    return given if PLAIN.match(given) else uuid.uuid4().hex
+    return given if PLAIN.match(given) else uuid4().hex
 
 
 class RequestId:

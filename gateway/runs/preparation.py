@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from audit.calls import taint
+from audit.identifiers import uuid4
 from gateway.budgets import prices
 from gateway.providers.interface import PromptMessage, ToolMessage, UserMessage
 from gateway.providers.registry import UnknownModel
@@ -160,12 +161,12 @@ def _new(
 ) -> NewRun:
     """What the run begins with; without a conversation in a new one."""
     return NewRun(
-        id=uuid.uuid4(),
+        id=uuid4(),
         tenant_id=scope.tenant_id,
         user_id=scope.user_id,
-        conversation_id=conversation_id or uuid.uuid4(),
-        message_id=uuid.uuid4(),
-        user_message_id=uuid.uuid4(),
+        conversation_id=conversation_id or uuid4(),
+        message_id=uuid4(),
+        user_message_id=uuid4(),
         agent_id=member.agent_id,
         profile=member.profile,
         model=model.name,

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from audit.calls.rows import ToolCall
+from audit.identifiers import uuid4
 from gateway.providers.interface import Answer, SuggestedCall
 from tenants.scope import rows
 from tools.invocation import naming
@@ -185,7 +186,7 @@ class TurnValues:
         to nobody. `usage` is what `gateway.budgets.reservations.used` makes of it. `model` answered where it is not the
         run's, after those that `failed`, each with why."""
         return cls(
-            turn_id=uuid.uuid4(),
+            turn_id=uuid4(),
             attempt=attempt,
             text=answer.text,
             calls=len(answer.calls),

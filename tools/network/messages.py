@@ -6,7 +6,6 @@ each field to what the installed Celery sends.
 
 import base64
 import os
-import uuid
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
@@ -16,6 +15,7 @@ import orjson
 from celery import current_app
 from celery.utils.nodenames import anon_nodename
 
+from audit.identifiers import uuid4
 from tools.network import redis
 
 # What Celery adds to the arguments of a task that nothing follows.
@@ -52,10 +52,10 @@ def _sender(pid: int) -> str:
 
 
 def _message(parts: Sequence[bytes], arguments: list[str]) -> bytes:
-    task_id = str(uuid.uuid4()).encode()
+    task_id = str(uuid4()).encode()
     body = base64.b64encode(orjson.dumps([arguments, {}, _NOTHING_FOLLOWS]))
     said = orjson.dumps(repr(arguments))[1:-1]
-    differing = (body, task_id, task_id, said, task_id, str(uuid.uuid4()).encode(), b"")
+    differing = (body, task_id, task_id, said, task_id, str(uuid4()).encode(), b"")
     return b"".join(chain.from_iterable(zip(parts, differing, strict=True)))
 
 
