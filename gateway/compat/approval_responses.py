@@ -100,6 +100,8 @@ async def act(principal: Principal, request: ClientRequest) -> None:
     awaited = {asked.run_id for asked in found if asked.user_id == scope.user_id and asked.run_id is not None}
     if request.previous is not None:
         awaited.add(uuid.UUID(request.previous))
+    if not awaited:
+        return
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             for run_id in awaited:

@@ -1,9 +1,10 @@
 """The world that runs are driven in: the rows, the workers, the providers."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from types import TracebackType
 
 from approvals import events
 from approvals.events import ApprovalEvents
@@ -52,7 +53,7 @@ class LiveUnitOfWork(CallUnitOfWork):
         # What is told after the commit: runs above that wait for humans, and the one whose call has ended.
         self.waiting_above: list[uuid.UUID] = []
         self.ended_call_of: uuid.UUID | None = None
-        self.cancelled = Cancelled()
+        self.cancelled: Cancelled | None = None
         # Whether its end is told in the user's inbox.
         self.entered = False
 
@@ -165,28 +166,50 @@ class LiveUnitOfWork(CallUnitOfWork):
             )
         return await cancelling.withdraw(self.connection, view.id, failure)
 
+    async def tell(self) -> None:
+        """Let everybody know what was written, after the commit."""
+        scope = self._execution.scope
+        if self.notified:
+            await outbox.ask(self.notified)
+        if self.waiting_above:
+            await waking.changed(self.waiting_above)
+        if self.ended_call_of is not None:
+            await waking.call_ended(scope, self.ended_call_of)
+        if self.cancelled is not None:
+            await waking.cancelled(scope, self.cancelled)
+        if self.entered:
+            await live.announce(*scope)
+
+
+class _Step:
+    """See `LiveRunPorts.step`; a class, since a generator's context costs more than the step itself."""
+
+    def __init__(self, execution: RunExecution, alone: bool):
+        self._execution = execution
+        # The end of a child is more than a statement.
+        alone = alone and execution.view.run.parent_call_id is None
+        self._transaction = None if alone else transaction(execution.scope)
+
+    async def __aenter__(self) -> LiveUnitOfWork:
+        connection = None if self._transaction is None else await self._transaction.__aenter__()
+        self._unit = LiveUnitOfWork(self._execution, connection)
+        return self._unit
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._transaction is not None:
+            await self._transaction.__aexit__(kind, error, traceback)
+        if error is None:
+            await self._unit.tell()
+
 
 class LiveRunPorts:
     """See `gateway.runs.execution.RunPorts`; it has no state."""
 
-    @asynccontextmanager
-    async def step(self, execution: RunExecution, *, alone: bool = False) -> AsyncIterator[LiveUnitOfWork]:
+    def step(self, execution: RunExecution, *, alone: bool = False) -> _Step:
         """Commits at the end, rolls back on any exception; notifications are sent after the commit."""
-        # The end of a child is more than a statement.
-        if alone and execution.view.run.parent_call_id is None:
-            unit = LiveUnitOfWork(execution, None)
-            yield unit
-        else:
-            async with transaction(execution.scope) as connection:
-                unit = LiveUnitOfWork(execution, connection)
-                yield unit
-        await outbox.ask(unit.notified)
-        await waking.changed(unit.waiting_above)
-        if unit.ended_call_of is not None:
-            await waking.call_ended(execution.scope, unit.ended_call_of)
-        await waking.cancelled(execution.scope, unit.cancelled)
-        if unit.entered:
-            await live.announce(*execution.scope)
+        return _Step(execution, alone)
 
     def watch(self, run_id: uuid.UUID) -> AbstractContextManager[WakeUp]:
         """Woken by other processes, and by looking every 2 s."""
