@@ -11,7 +11,7 @@ MAX_DEPTH = 200
 
 _PLAIN = frozenset({str, int, bool, type(None)})
 _CONTAINERS = (dict, list, tuple)
-_NESTED = frozenset(_CONTAINERS)
+_PLAIN_OR_NESTED = _PLAIN.union(_CONTAINERS)
 _FAST = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
 
@@ -36,10 +36,9 @@ def _is_fast(value: Any) -> bool:
         if isinstance(items, dict):
             fast = fast and _has_plain_keys(items)
             items = items.values()
-        odd = set(map(type, items)) - _PLAIN
-        if odd:
+        if not _PLAIN.issuperset(map(type, items)):
             # Asked of every branch, whatever the answer so far, because the depth is checked on the way.
-            fast = fast and odd <= _NESTED
+            fast = fast and _PLAIN_OR_NESTED.issuperset(map(type, items))
             ahead += [(item, depth + 1) for item in items if isinstance(item, _CONTAINERS)]
     return fast
 

@@ -181,7 +181,7 @@ async def _turn(execution: RunExecution) -> None:
     used = reservations.used(asked.model, asked.price, answer.usage)
     owned = ownership.split(answer.calls, execution.asked.client_names)
     if owned.managed:
-        managed = replace(answer, calls=owned.managed)
+        managed = replace(answer, calls=owned.managed) if owned.client else answer
         values = TurnValues.of(
             managed,
             turn.attempt,

@@ -177,7 +177,10 @@ class GateContext:
 
     def tier(self, candidate: Candidate) -> Tier:
         """The tier of the call that is asked about; without arguments the highest that one can have."""
-        return self.policy.tier_of(candidate.known_tool, candidate.arguments, self.facts)
+        tool = candidate.known_tool
+        # Others have one tier, whatever the facts.
+        facts = self.policy.facts if tool.least_tier is None else self.facts
+        return self.policy.tier_of(tool, candidate.arguments, facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """From what a model suggested to what will be recorded: every call passes the gates, in order, until one refuses."""
 
 import asyncio
-import inspect
 import logging
 import uuid
 from collections import Counter
@@ -173,7 +172,7 @@ async def _pass(
 
 async def _asked(gate: Gate, candidate: Candidate, context: GateContext) -> GateResult:
     answered = gate.check(candidate, context)
-    return await answered if inspect.isawaitable(answered) else answered
+    return answered if isinstance(answered, GateResult) else await answered
 
 
 def _storable(text: str) -> str:

@@ -70,8 +70,8 @@ async def propose(proposal: Proposal[Step], rights: Rights | None = None) -> Pro
         if rights is None:
             async with proposal.step(False) as step:
                 rights = await step.rights()
-        if proposal.taint is not None:
-            caller = replace(caller, taint=await proposal.taint(rights))
+        if proposal.taint is not None and (seen := await proposal.taint(rights)) is not caller.taint:
+            caller = replace(caller, taint=seen)
         evaluated = await evaluation.evaluate(
             proposal.suggestions,
             rights,
