@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator, ValidationError, exceptions
 from referencing.exceptions import Unresolvable
 
 from audit.canonical import NotCanonical, canonical
-from tools.schemas import bounded, normal, patterns
+from tools.schemas import bounded, normal, patterns, simple
 from tools.schemas.formats import FORMATS
 from tools.schemas.plain import is_plain
 from tools.schemas.undecidable import Undecidable
@@ -27,6 +27,8 @@ from tools.schemas.violations import Violation, unchecked, violation
 MAX_SCHEMA_BYTES = 64 * 1024
 # A tenant writes its conditions itself, and many may be tried on one call; no honest one comes near this.
 CONDITION_STEPS = 20_000
+# Nothing but what JSON has.
+_AS_IT_IS = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 # The best of the first few errors is reported; a list of 10,000 wrong items has 10,000 of them.
 _ERRORS_WEIGHED = 20
 _DIALECTS = frozenset({"https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2020-12/schema#"})
@@ -48,6 +50,9 @@ def check(parameters: dict[str, Any], arguments: dict[str, Any]) -> Violation | 
 
     Arguments that cannot be checked do not fit.
     """
+    fit = _simple(parameters)
+    if fit is not None and fit.holds(arguments):
+        return None
     try:
         errors = _errors(parameters, arguments)
         return violation(exceptions.best_match(errors)) if errors else None
@@ -213,6 +218,24 @@ def _refuse_loop(pointer: str, target: Any, root: dict[str, Any]) -> None:
         for keyword in ("not", "if", "then", "else"):
             waiting.append(schema.get(keyword))
         waiting.extend(schema.get("dependentSchemas", {}).values())
+
+
+def _simple(schema: dict[str, Any]) -> simple.Fit | None:
+    try:
+        return _simple_of(orjson.dumps(schema, option=_AS_IT_IS))
+    except orjson.JSONEncodeError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def _simple_of(schema: bytes) -> simple.Fit | None:
+    """What tells at once that arguments fit, where the schema is sound and simple; by its JSON, as `_validator`."""
+    own = orjson.loads(schema)
+    try:
+        _validator(canonical(own))
+    except (RecursionError, NotCanonical, InvalidToolDeclaration, Unresolvable):
+        return None
+    return simple.Fit.of(own)
 
 
 @lru_cache(maxsize=1024)
