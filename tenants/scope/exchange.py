@@ -4,6 +4,7 @@ libpq's pipeline with psycopg's conversions: a psycopg cursor costs more, and it
 """
 
 import asyncio
+import select
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -42,12 +43,17 @@ class PooledConnection(psycopg.AsyncConnection[dict[str, Any]]):
     # Names by text and types; none is used twice, since psycopg may or may not have deallocated them.
     prepared: dict[tuple[bytes, tuple[int, ...]], bytes]
     named = 0
+    # Tells whether anything has come. select() knows no descriptor above 1023, and a process with many open streams has
+    # those.
+    readable: select.poll
     # While it is borrowed: its pool's.
     turn: object = None
 
     def settle(self) -> None:
         """Begin to remember, once the connection's conversions are set."""
         self.transformer = Transformer(self)
+        self.readable = select.poll()
+        self.readable.register(self.fileno(), select.POLLIN)
         self.prepared = {}
 
     async def rollback(self) -> None:

@@ -17,7 +17,7 @@ from psycopg.types.json import Jsonb
 from psycopg.types.numeric import Int2, Int4, Int8
 
 from tenants.scope.exchange import Statement, exchange
-from tenants.scope.transactions import Connection, TenantScope, pool, prepares, whole
+from tenants.scope.transactions import Connection, TenantScope, own_pool, prepares, whole
 
 Made = TypeVar("Made")
 
@@ -68,7 +68,7 @@ class Function(Generic[Made]):
         """
         statement = self.statement(scope, **values)
         # As `borrowed` does it, without a generator: every step of a chat comes here.
-        connections_of = await pool()
+        connections_of = await own_pool()
         connection = await whole(connections_of)
         try:
             [rows] = await exchange(connection, statement)

@@ -5,7 +5,6 @@ views use `scope(...)`, over Django's connection. Never hold either open across 
 """
 
 import asyncio
-import select
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 Connection = psycopg.AsyncConnection[dict[str, Any]]
 _pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, LastUsedFirst]]" = WeakKeyDictionary()
+# That of the app's login in the loop that asked last.
+_own: "tuple[asyncio.AbstractEventLoop, LastUsedFirst] | None" = None
 _BEGIN_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 SET_SCOPE = "SELECT set_config('toolgate.tenant', %s, true), set_config('toolgate.user', %s, true)"
 _ENTER = b"SELECT set_config('toolgate.tenant', $1, true), set_config('toolgate.user', $2, true)"
@@ -60,12 +61,13 @@ class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
     async def getconn(self, timeout: float | None = None) -> PooledConnection:
         """As psycopg_pool's, once it is the caller's turn."""
         began = monotonic()
-        turn = await self._turns.take()
+        turn = self._turns.at_once() or await self._turns.take()
         try:
             if self._pool and not self._closed:
                 # Nothing can come between here: what psycopg_pool does under its lock, it does without waiting.
                 connection = self._pool.pop()
-                self._nconns_min = min(self._nconns_min, len(self._pool))
+                if len(self._pool) < self._nconns_min:
+                    self._nconns_min = len(self._pool)
                 connection._pool = self
             else:
                 left = (self.timeout if timeout is None else timeout) - (monotonic() - began)
@@ -128,6 +130,15 @@ async def _configure(connection: PooledConnection) -> None:
     connection.settle()
 
 
+async def own_pool() -> LastUsedFirst:
+    """This event loop's pool on the app's login, as `pool` has it; every step of a chat asks for it."""
+    global _own
+    own, loop = _own, asyncio.get_running_loop()
+    if own is None or own[0] is not loop:
+        own = _own = loop, await pool()
+    return own[1]
+
+
 async def pool(login: str = "default") -> LastUsedFirst:
     """This event loop's pool on a database login; connections in it are in autocommit mode."""
     pools = _pools.setdefault(asyncio.get_running_loop(), {})
@@ -153,6 +164,8 @@ async def pool(login: str = "default") -> LastUsedFirst:
 
 async def close_pools() -> None:
     """Close this event loop's pools."""
+    global _own
+    _own = None
     for each in _pools.pop(asyncio.get_running_loop(), {}).values():
         await each.close()
 
@@ -179,7 +192,7 @@ async def fetch(query: LiteralString, values: Sequence[object] = (), login: str 
 @asynccontextmanager
 async def borrowed() -> AsyncIterator[PooledConnection]:
     """A connection of this event loop's pool on the app's login, in autocommit mode and in no tenant."""
-    connections_of = await pool()
+    connections_of = await own_pool()
     held = await whole(connections_of)
     try:
         yield held
@@ -223,11 +236,8 @@ async def whole(connections_of: LastUsedFirst) -> PooledConnection:
     """A connection that PostgreSQL has not closed; connections that a restart broke are replaced here."""
     while True:
         held = await connections_of.getconn()
-        # An idle connection has no query, so anything readable is its end. select() knows no descriptor above 1023, and
-        # a process with many open streams has those.
-        ends = select.poll()
-        ends.register(held.fileno(), select.POLLIN)
-        if not ends.poll(0):
+        # An idle connection has no query, so anything readable is its end.
+        if not held.readable.poll(0):
             return held
         await held.close()
         await connections_of.putconn(held)

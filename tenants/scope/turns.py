@@ -21,13 +21,20 @@ class Turns:
         self._waiting: dict[object, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
+    def at_once(self) -> object | None:
+        """A turn, which lasts until its `end`; None where that has to be waited for."""
+        if self._waiting or len(self._counted) >= self.count:
+            return None
+        turn = object()
+        self._counted[turn] = asyncio.get_running_loop().time()
+        return turn
+
     async def take(self) -> object:
-        """Wait for a turn, which lasts until its `end`."""
-        turn, loop = object(), asyncio.get_running_loop()
-        if not self._waiting and len(self._counted) < self.count:
-            self._counted[turn] = loop.time()
-            return turn
-        granted = self._waiting[turn] = loop.create_future()
+        """The same, waiting for it."""
+        if (free := self.at_once()) is not None:
+            return free
+        turn = object()
+        granted = self._waiting[turn] = asyncio.get_running_loop().create_future()
         self._watch()
         try:
             await granted
