@@ -6,10 +6,10 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from tools.network import redis
+from tools.network.subscription import Subscription
 
 log = logging.getLogger(__name__)
 
@@ -71,15 +71,14 @@ async def listen(*more: str) -> AsyncIterator[tuple[str, bytes | None]]:
     Data is None when the channel is subscribed to; so it is again after Redis went away and came back.
     """
     while True:
-        pubsub: PubSub = redis.client().pubsub()
+        heard: Subscription | None = None
         try:
-            await pubsub.subscribe(CHANNEL, *more)
+            heard = Subscription(await redis.connection_of(redis.client()), CHANNEL, *more)
+            _heed_cancellation()
             while True:
-                _heed_cancellation()
-                message = await pubsub.get_message(timeout=None)
-                if message is not None and message["type"] in ("message", "subscribe"):
-                    yield message["channel"].decode(), message["data"] if message["type"] == "message" else None
+                yield await heard.next()
         except (RedisError, OSError, TimeoutError):
             await asyncio.sleep(_BACK_OFF)
         finally:
-            await pubsub.aclose()  # type: ignore[no-untyped-call]
+            if heard is not None:
+                heard.close()
