@@ -24,6 +24,8 @@ class Owned:
 
 def split(calls: Sequence[SuggestedCall], client_tools: Collection[str]) -> Owned:
     """A call is the client's when it names one of the client's tools; any other name is asked of the gateway."""
+    if not client_tools:
+        return Owned(tuple(calls), (), False)
     managed = tuple(call for call in calls if call.name not in client_tools)
     client = tuple(call for call in calls if call.name in client_tools)
     first = next((at for at, call in enumerate(calls) if call.name in client_tools), len(calls))
