@@ -16,7 +16,7 @@ from audit.history.exports import pages as export_pages
 from gateway.http import problems
 from gateway.oauth import views as oauth
 from gateway.operations import health, metrics
-from gateway.rest import keys, native, questions, schedules, telemetry, tool_calls, tools
+from gateway.rest import keys, native, questions, schedules, telemetry, tenant, tool_calls, tools
 from gateway.rest.agents import agents, grants, testing, tool_settings
 from gateway.rest.approvals import alert_webhook, conditions, requests, rules
 from gateway.rest.audit import changes, erasures, history, ledger
@@ -195,7 +195,7 @@ api = [
     path("sign-on/<uuid:id>/", sign_on.SignOnView.as_view()),
     path("sign-on/<uuid:id>/test/", sign_on.SignOnTestView.as_view()),
     path("erasures/", erasures.ErasureListView.as_view()),
-    path("tenant/", erasures.TenantView.as_view()),
+    path("tenant/", tenant.TenantView.as_view()),
 ]
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", chat_pages.chat, name="chat"),
