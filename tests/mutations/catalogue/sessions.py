@@ -14,6 +14,26 @@ MUTATIONS = (
         "within = _within(parent)",
     ),
     Mutation(
+        "a run that is being parked misses the end of its child",
+        (
+            f"{CHILDREN}/test_lost.py::"
+            "test_a_child_that_ends_while_its_parent_is_being_parked_wakes_it_without_hint_or_sweeper",
+        ),
+        "gateway/runs/turns/calls.py",
+        "                if moved:",
+        "                if False:",
+    ),
+    Mutation(
+        "a run that its driver has ended is taken for lost",
+        (
+            f"{CHILDREN}/test_lost.py::"
+            "test_a_child_that_has_ended_wakes_its_parent_although_leases_are_renewed_meanwhile",
+        ),
+        sql=function(
+            "renew_run_leases", "USING (id, fence)), free", "USING (id, fence) WHERE r.status = 'in_progress'), free"
+        ),
+    ),
+    Mutation(
         "a run begins as many others as it likes",
         (f"{CHILDREN}/test_starting.py::test_a_run_begins_eight_others_and_no_more",),
         sql=function("room_for_child", ">= widest", ">= 1000 + widest"),
