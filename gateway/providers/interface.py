@@ -196,10 +196,6 @@ class Prompt:
     client_tools: tuple[ClientTool, ...] = ()
     options: Options = field(default_factory=Options)
 
-    def for_model(self, model: str) -> "Prompt":
-        """The same for another model."""
-        return Prompt(model, self.messages, self.system, self.tools, self.client_tools, self.options)
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:

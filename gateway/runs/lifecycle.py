@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
 # How long a driver that takes a run over waits for Redis before it says so.
 _ANNOUNCED_SECONDS = 1.0
+# How long a driver that has ended its run may take to tell of that, where its run is cancelled.
+_TOLD_SECONDS = 1.0
 _driven_here: dict[uuid.UUID, tuple[RunView, asyncio.Task[None]]] = {}
 _keeper: asyncio.Task[None] | None = None
 _background: set[asyncio.Task[None]] = set()
@@ -365,13 +367,13 @@ async def cancel(scope: TenantScope, run_id: uuid.UUID) -> RunView:
     stopped = Failure("cancelled", "The run was cancelled.", display="The run was cancelled before it began.")
     async with transaction(scope) as connection:
         cancelled = await cancelling.tree(connection, scope, run_id, stopped)
-    # One that had ended before is not stopped while it tells of that.
-    driven = [each for each in (run_id, *cancelled.run_ids) if each in _driven_here]
-    for each in cancelled.run_ids:
-        if each in _driven_here:
-            _driven_here[each][1].cancel()
-    if driven:
-        await asyncio.wait([_driven_here[each][1] for each in driven])
+    if run_id in _driven_here and run_id not in cancelled.run_ids:
+        # It was over before: its driver still tells of that, or does not know it.
+        await asyncio.wait([_driven_here[run_id][1]], timeout=_TOLD_SECONDS)
+    if driven := [_driven_here[each][1] for each in (run_id, *cancelled.run_ids) if each in _driven_here]:
+        for task in driven:
+            task.cancel()
+        await asyncio.wait(driven)
     if run_id not in cancelled.run_ids:
         await wakeups.publish(run_id)
     await waking.cancelled(scope, cancelled)

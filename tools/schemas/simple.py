@@ -6,10 +6,10 @@ A yes is what the whole check would say too; anything else says only that it has
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# Words about a schema, of which no check depends.
-_WORDS = frozenset({"title", "description", "default", "examples"})
-_TOP = _WORDS | {"$schema", "type", "properties", "required", "additionalProperties"}
-_OF_PROPERTY = _WORDS | {"type", "enum", "minLength", "maxLength", "minimum", "maximum"}
+# Annotations: no check depends on them.
+_ANNOTATIONS = frozenset({"title", "description", "default", "examples"})
+_TOP = _ANNOTATIONS | {"$schema", "type", "properties", "required", "additionalProperties"}
+_OF_PROPERTY = _ANNOTATIONS | {"type", "enum", "minLength", "maxLength", "minimum", "maximum"}
 _KINDS: dict[str, type] = {"string": str, "integer": int, "boolean": bool}
 _Test = Callable[[Any], bool]
 

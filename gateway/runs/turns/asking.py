@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.budgets import prices
 from gateway.budgets.errors import BudgetRefusal
@@ -114,7 +114,7 @@ async def _ask_one(
     if turn.length or turn.heard:
         turn.restart()
         view.changed()
-    fitting = media.fitted(prompt.for_model(candidate.model), candidate.name, candidate.kind)
+    fitting = media.fitted(replace(prompt, model=candidate.model), candidate.name, candidate.kind)
     provider = execution.ports.within_budgets(execution, candidate.adapter, turn.number, candidate.name, price)
 
     # The last one has all of the run's time.

@@ -13,7 +13,7 @@ from django.conf import settings
 from audit.calls import reading
 from gateway.operations import sweeper
 from gateway.runs import lifecycle
-from gateway.runs.children import ending, waking
+from gateway.runs.children import cancelling, ending, waking
 from gateway.runs.lifecycle import ChildrenOfRuns
 from gateway.runs.live_ports import LiveUnitOfWork
 from tenants.scope import transactions
@@ -21,7 +21,7 @@ from tenants.scope.transactions import TenantScope, transaction
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
 from tests.people import Cast
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 from tools.invocation.in_worker import execution
 from tools.invocation.live import wakeups
 
@@ -316,3 +316,31 @@ async def test_a_child_that_has_ended_wakes_its_parent_although_leases_are_renew
     await begun(tenant.alice, subagent("Hello."))
     await _over(tenant)
     assert renewals[0] >= 3
+
+
+async def test_a_child_that_has_ended_wakes_its_parent_although_somebody_cancels_it_meanwhile(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, looked = asyncio.Event(), asyncio.Event()
+    wake, cancel = waking.call_ended, cancelling.tree
+
+    async def woken_late(*args: Any) -> None:
+        told.set()
+        await looked.wait()
+        await wake(*args)
+
+    async def found_over(*args: Any) -> Any:
+        found = await cancel(*args)
+        assert found.run_ids == []
+        # Once the caller has gone on with it.
+        asyncio.get_running_loop().call_later(0.05, looked.set)
+        return found
+
+    monkeypatch.setattr(lifecycle, "_TOLD_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(waking, "call_ended", woken_late)
+    monkeypatch.setattr(cancelling, "tree", found_over)
+    await begun(tenant.alice, subagent("Hello."))
+    await told.wait()
+    child = tree(tenant.alice)[1]
+    assert (await lifecycle.cancel(tenant.alice.scope, child["id"])).run.status == "completed"
+    await _over(tenant)
