@@ -135,6 +135,23 @@ async def test_ten_that_take_over_at_once_are_one(tenant: Cast) -> None:
     assert row_of(run["id"])["fence"] == 2
 
 
+@pytest.mark.parametrize("status", [*OPEN, *FINAL])
+async def test_a_renewal_names_the_runs_that_nobody_else_has_and_prolongs_those_under_way(
+    tenant: Cast, status: str
+) -> None:
+    run = await _run(tenant.alice, status, lease_until="2001-01-01T00:00:00Z")
+    gone = uuid.uuid4()
+
+    def renewed(fence: int) -> list[uuid.UUID]:
+        found = "SELECT renew_run_leases(%(ids)s, %(fences)s, 60) AS id"
+        return [row["id"] for row in rows(found, ids=[run["id"], gone], fences=[fence, 1])]
+
+    assert (renewed(0), renewed(2)) == ([], [])
+    assert row_of(run["id"]) == run
+    assert renewed(1) == [run["id"]]
+    assert (row_of(run["id"])["lease_until"] > run["lease_until"]) is (status == "in_progress")
+
+
 async def test_nobody_else_cancels_a_run(tenant: Cast, other_tenant: Cast) -> None:
     run = await _run(tenant.alice)
     for person in (tenant.bob, tenant.olga, other_tenant.alice):
