@@ -16,7 +16,7 @@ class GatewayConfig(AppConfig):
         from gateway.runs import publisher, repository  # noqa: F401
         from gateway.runs.agents import audience, queries  # noqa: F401
         from gateway.runs.agents.callers_tools import RunTools
-        from gateway.runs.lifecycle import ChildrenOfRuns
+        from gateway.runs.lifecycle.beginning import ChildrenOfRuns
         from gateway.runs.watching.wakeups import waits
         from gateway.schedules import store
         from tenants.models import KillSwitch

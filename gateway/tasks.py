@@ -10,7 +10,8 @@ from gateway.embeddings import rounds
 from gateway.operations import health, sealing, sweeper
 from gateway.process import gc_tuning
 from gateway.providers.routing import clients as routing_clients
-from gateway.runs import lifecycle, loop
+from gateway.runs import loop
+from gateway.runs.lifecycle import driving, stopping
 from gateway.schedules import firing
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope
@@ -57,7 +58,7 @@ async def embed() -> None:
 @background.task("gateway.take_over", Lane.RUNS)
 async def take_over(tenant_id: str, user_id: str, run_id: str) -> None:
     """Drive a run that nobody holds."""
-    await lifecycle.take_over(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id))
+    await driving.take_over(TenantScope(uuid.UUID(tenant_id), uuid.UUID(user_id)), uuid.UUID(run_id))
 
 
 @worker_ready.connect
@@ -71,7 +72,7 @@ def _ready(**signal: Any) -> None:
 
 @worker_shutting_down.connect
 def _shutting_down(**signal: Any) -> None:
-    background.submit(lifecycle.release_all())
+    background.submit(stopping.release_all())
     background.drain(DRAIN_SECONDS)
     background.submit(_close())
     background.drain(1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
 # What they import declares the functions that are called.
-import gateway.runs.lifecycle  # noqa: F401
+import gateway.runs.lifecycle.beginning  # noqa: F401
 import tools.invocation.in_worker.execution
 import tools.invocation.invoke  # noqa: F401
 from tenants.scope import functions

@@ -22,8 +22,8 @@ from approvals.links import page_of
 from approvals.requests import decisions, queue, repository, votes
 from approvals.requests.decisions import Decider
 from approvals.rows import ApprovalRequest
-from gateway.runs import lifecycle
 from gateway.runs.errors import NoSuchRun
+from gateway.runs.lifecycle import following
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import RunView
 from tenants.errors import Refused
@@ -161,13 +161,13 @@ async def _done(
 async def _at_rest(scope: TenantScope, run_id: uuid.UUID, settled: set[uuid.UUID]) -> None:
     """Return when the run is over, or waits for nothing but decisions that are still to come."""
     try:
-        view = await lifecycle.look(scope, run_id)
+        view = await following.look(scope, run_id)
     except NoSuchRun:
         # The reader of the transcript reports that.
         return
     if _rests(view, settled):
         return
-    async with lifecycle.watching(scope, view) as changed:
+    async with following.watching(scope, view) as changed:
         while not _rests(view, settled):
             await changed.wait()
             changed.clear()

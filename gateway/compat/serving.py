@@ -24,8 +24,8 @@ from gateway.http.bodies import ClientGone
 from gateway.http.errors import InvalidKey
 from gateway.providers.interface import UserMessage
 from gateway.rest.chat.answers import KEEP_ALIVE_SECONDS, PROVIDER_RETRY_SECONDS, STREAM_HEADERS
-from gateway.runs import lifecycle
 from gateway.runs.errors import Leaving
+from gateway.runs.lifecycle import beginning, following, stopping
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
 from gateway.runs.view import RunView, call_body
@@ -102,7 +102,7 @@ async def _begun(exchange: Exchange, request: ClientRequest, given: dict[str, An
     await approval_responses.act(exchange.principal, request)
     created = int(time.time())
     headers = exchange.request.headers
-    view = await lifecycle.begin(
+    view = await beginning.begin(
         exchange.principal, _chat(exchange, request, given), lambda: _remembered(headers, anew=True)
     )
     if request.stream:
@@ -149,7 +149,7 @@ async def _until_rest(exchange: Exchange, view: RunView) -> None:
     """Wait for the run, watching whether the client is still there."""
     gone = asyncio.create_task(exchange.request.hung_up())
     try:
-        if not await lifecycle.until_rest(exchange.tenant_scope, view, gone=gone):
+        if not await following.until_rest(exchange.tenant_scope, view, gone=gone):
             await _leave(exchange, view)
     finally:
         gone.cancel()
@@ -172,7 +172,7 @@ async def _beside_the_client(exchange: Exchange, view: RunView, work: "asyncio.T
 async def _leave(exchange: Exchange, view: RunView) -> NoReturn:
     """The client has hung up; what becomes of the run is its agent's affair."""
     if view.run.profile.get("on_disconnect") == "cancel":
-        await lifecycle.cancel(exchange.tenant_scope, view.id)
+        await stopping.cancel(exchange.tenant_scope, view.id)
     raise ClientGone
 
 
@@ -214,7 +214,7 @@ async def _stream(exchange: Exchange, request: ClientRequest, view: RunView, cre
 
 
 async def _something_to_show(exchange: Exchange, view: RunView) -> None:
-    async with lifecycle.watching(exchange.tenant_scope, view) as changed:
+    async with following.watching(exchange.tenant_scope, view) as changed:
         end = time.monotonic() + PATIENCE_SECONDS
         while not (view.final or view.suspended or _shown(view)) and (left := end - time.monotonic()) > 0:
             try:
@@ -234,7 +234,7 @@ async def _events(
 ) -> AsyncGenerator[bytes, None]:
     yield writer.begin()
     sent = _Sent(writer)
-    async with lifecycle.watching(exchange.tenant_scope, view) as changed:
+    async with following.watching(exchange.tenant_scope, view) as changed:
         while True:
             changed.clear()
             if piece := sent.new(view):

@@ -27,7 +27,8 @@ from gateway.operations import health  # noqa: E402
 from gateway.process import gc_tuning  # noqa: E402
 from gateway.providers.routing import clients as routing_clients  # noqa: E402
 from gateway.rest.chat import fast  # noqa: E402
-from gateway.runs import lifecycle, loop  # noqa: E402
+from gateway.runs import loop  # noqa: E402
+from gateway.runs.lifecycle import stopping  # noqa: E402
 from gateway.server import (  # noqa: E402
     bodies,
     cors,
@@ -81,7 +82,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             # Whatever fails here, the leases run out and the sweeper finds what was left.
             endings = (
                 mcp.close,
-                lifecycle.release_all,
+                stopping.release_all,
                 loop.providers().close,
                 routing_clients.close,
                 get_channel_layer().flush,

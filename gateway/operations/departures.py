@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import stopping
 from gateway.schedules import firing
 from tenants.members import departures
 from tenants.scope.transactions import TenantScope, transaction
@@ -26,7 +26,7 @@ async def end(departure: dict[str, Any]) -> None:
         runs = await (await connection.execute(_RUNS, of_member)).fetchall()
         calls = await (await connection.execute(_CALLS, of_member)).fetchall()
     for row in runs:
-        await lifecycle.cancel(scope, row["id"])
+        await stopping.cancel(scope, row["id"])
     for row in calls:
         await invoke.cancel(scope, row["id"])
     await departures.done(departure)

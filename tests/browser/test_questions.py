@@ -7,7 +7,8 @@ import pytest
 from playwright.async_api import expect
 
 from gateway.providers.interface import Answer
-from gateway.runs import lifecycle, loop
+from gateway.runs import loop
+from gateway.runs.lifecycle import beginning, driving, following
 from gateway.runs.preparation import ChatRequest
 from tests.browser.axe import violations
 from tests.browser.driving import PHONE, Visit, sticking_out, tab_to
@@ -51,11 +52,11 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Workers:
 
 async def _waiting(person: Person, workers: Workers) -> tuple[str, dict[str, Any]]:
     """The conversation of a run that waits for an answer, and its question."""
-    view = await lifecycle.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
+    view = await beginning.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while view.id in lifecycle._driven_here or not view.suspended:
+        while view.id in driving.driven_here or not view.suspended:
             await workers.work(person)
-            view = await lifecycle.look(person.scope, view.id)
+            view = await following.look(person.scope, view.id)
             await asyncio.sleep(0.01)
     [question] = rows("SELECT * FROM questions WHERE run_id = %(id)s", id=view.id)
     return str(view.run.conversation_id), question

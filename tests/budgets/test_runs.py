@@ -10,7 +10,8 @@ from gateway.budgets import prices, reservations
 from gateway.budgets.errors import BudgetExhausted, ModelUnpriced
 from gateway.providers.errors import ProviderError, ProviderRefused, ProviderUnavailable
 from gateway.providers.interface import Answer, SuggestedCall, Usage
-from gateway.runs import lifecycle, loop
+from gateway.runs import loop
+from gateway.runs.lifecycle import beginning, following
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.replay import driver
 from gateway.runs.view import RunView
@@ -63,9 +64,9 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 async def _chat(person: Person, content: str = "hello", model: str = NAME) -> RunView:
-    view = await lifecycle.begin(person.principal, ChatRequest(content, model=model))
+    view = await beginning.begin(person.principal, ChatRequest(content, model=model))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await lifecycle.until_rest(person.scope, view)
+        await following.until_rest(person.scope, view)
     return view
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from django.db import connections
 
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import stopping
 from tests.approvals.admin import operator
 from tests.browser.sessions import session_of
 from tests.database import rows
@@ -204,7 +204,7 @@ async def fuzzer(template: str, olga: Person) -> AsyncIterator[Fuzzer]:
         cookies = f"csrftoken={'x' * 32}; sessionid={session}"
         headers = {"x-csrftoken": b"x" * 32, "cookie": cookies.encode()}
     yield Fuzzer(template, headers)
-    await lifecycle.release_all()
+    await stopping.release_all()
     for table in OF_ALL_TENANTS:
         await asyncio.to_thread(rows, f"DELETE FROM {table} WHERE tenant_id IS NULL RETURNING tenant_id")
 

@@ -19,7 +19,7 @@ WEB = f"import uvicorn; {APPLICATION}; name = 'uvicorn.error'"
 ACCESS = WEB.replace("uvicorn.error", "uvicorn.access")
 WORKER = "from gateway.config.celery import app; app.log.setup(loglevel='WARNING'); name = 'celery.task'"
 BEAT = "import os; os.environ['TOOLGATE_PROCESS'] = 'beat'; " + WORKER.replace("celery.task", "celery.beat")
-COMMAND = "import django; django.setup(); name = 'gateway.runs.lifecycle'"
+COMMAND = "import django; django.setup(); name = 'gateway.runs.lifecycle.driving'"
 CRASH = """
 import logging
 hostile = "a\\x1b[2Jb\\x00c\\nd"

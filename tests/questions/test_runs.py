@@ -10,7 +10,8 @@ from asgiref.sync import sync_to_async
 from approvals.questions import answering
 from gateway.compat.replies import reply
 from gateway.providers.interface import Answer
-from gateway.runs import lifecycle, loop
+from gateway.runs import loop
+from gateway.runs.lifecycle import beginning, driving, following, stopping
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import RunView, body
@@ -49,17 +50,17 @@ def says(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 async def _chat(person: Person, workers: Workers) -> RunView:
     """Chat, and let the workers do what they can until the run rests."""
-    view = await lifecycle.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
+    view = await beginning.begin(person.principal, ChatRequest("Hello.", model="demo/simple"))
     await _rest(person, workers, view.id)
-    return await lifecycle.look(person.scope, view.id)
+    return await following.look(person.scope, view.id)
 
 
 async def _rest(person: Person, workers: Workers, run_id: uuid.UUID) -> RunView:
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             await workers.work(person)
-            view = await lifecycle.look(person.scope, run_id)
-            if run_id not in lifecycle._driven_here and (view.final or view.suspended):
+            view = await following.look(person.scope, run_id)
+            if run_id not in driving.driven_here and (view.final or view.suspended):
                 return view
             await asyncio.sleep(0.01)
 
@@ -158,7 +159,7 @@ async def test_cancelling_a_run_that_waits_for_an_answer_withdraws_the_question(
     workers.install(tool)
     says(calling("asking"))
     view = await _chat(tenant.alice, workers)
-    view = await lifecycle.cancel(tenant.alice.scope, view.id)
+    view = await stopping.cancel(tenant.alice.scope, view.id)
     [call] = view.turns[0].calls
     assert (view.run.status, call.status, call.error_code) == ("cancelled", "error", "cancelled")
     assert [(each["status"], each["used_at"] is not None) for each in _asked(view)] == [("cancelled", True)]
@@ -169,7 +170,7 @@ async def test_a_call_that_asks_after_its_run_has_ended_asks_nobody(tenant: Cast
     tool = Asking(asks())
     workers.install(tool)
     says(calling("asking"))
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="demo/simple"))
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("Hello.", model="demo/simple"))
     async with asyncio.timeout(PATIENCE_SECONDS):
         while not any(task == "tools.execute_remote" for task, _ in workers.sent):
             await asyncio.sleep(0.01)
@@ -187,7 +188,7 @@ async def test_a_call_that_asks_after_its_run_has_ended_asks_nobody(tenant: Cast
     tool.execute = late  # type: ignore[method-assign]
     working = asyncio.create_task(workers.work(tenant.alice))
     await begun.wait()
-    await lifecycle.cancel(tenant.alice.scope, view.id)
+    await stopping.cancel(tenant.alice.scope, view.id)
     cancelled.set()
     await working
     [row] = rows("SELECT status, error_code FROM tool_calls WHERE id = %(id)s", id=call_id)

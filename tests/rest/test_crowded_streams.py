@@ -33,7 +33,7 @@ async def test_a_reader_waits_the_longer_for_its_next_piece_the_more_there_are(
         turn.say("two, ")
         changed.set()
 
-    monkeypatch.setattr(answers.lifecycle, "watching", watching)
+    monkeypatch.setattr(answers.following, "watching", watching)
     monkeypatch.setattr(answers, "_readers", Counter({view.id: others}))
     monkeypatch.setattr(answers, "_pause", pause)
     stream = answers.stream(TenantScope(view.run.tenant_id, view.run.user_id), view, START)

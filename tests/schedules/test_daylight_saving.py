@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import driving
 from gateway.schedules import firing
 from tests.database import rows
 from tests.people import Cast
@@ -45,7 +45,7 @@ class Beats:
             self.patch.setattr(firing, "_LOCK_DUE", self.due.replace("now()", f"timestamptz '{self.now.isoformat()}'"))
             await asyncio.gather(*(firing.fire(self.scope, self.schedule) for _ in range(2)))
             for run in rows("SELECT id FROM runs WHERE user_id = %(u)s AND finished_at IS NULL", u=self.scope.user_id):
-                await lifecycle.take_over(self.scope, run["id"])
+                await driving.take_over(self.scope, run["id"])
             self.now += STEP
 
     @property

@@ -9,7 +9,8 @@ import pytest
 
 from gateway.budgets.models import Budget
 from gateway.operations import sweeper
-from gateway.runs import lifecycle, preparation
+from gateway.runs import preparation
+from gateway.runs.lifecycle import driving
 from gateway.schedules import expiry, firing
 from tests.budgets.rows import make_budget
 from tests.database import rows
@@ -70,7 +71,7 @@ async def test_a_run_that_nobody_has_taken_over_is_found_and_its_time_has_not_be
     assert asked == [run["id"]]
     await sweeper.sweep()
     assert asked.count(run["id"]) == 2
-    await lifecycle.take_over(tenant.alice.scope, run["id"])
+    await driving.take_over(tenant.alice.scope, run["id"])
     [ended] = runs(tenant)
     assert (ended["status"], ended["turns"]) == ("completed", 1)
 
@@ -113,7 +114,7 @@ async def test_a_slot_is_skipped_while_the_last_run_is_under_way(tenant: Cast) -
     await firing.fire(tenant.alice.scope, made)
     assert [(slot["status"], slot["code"]) for slot in slots(made)] == [("begun", None), ("skipped", "overlap")]
     [run] = runs(tenant)
-    await lifecycle.take_over(tenant.alice.scope, run["id"])
+    await driving.take_over(tenant.alice.scope, run["id"])
     change("UPDATE schedules SET next_at = now() WHERE id = %s", made)
     await firing.fire(tenant.alice.scope, made)
     assert [slot["status"] for slot in slots(made)] == ["begun", "skipped", "begun"]
@@ -176,14 +177,14 @@ async def test_a_slot_whose_run_ends_badly_is_told_once_in_the_inbox(tenant: Cas
     made, fine = make_schedule(tenant.alice, content=f"Water\nthe {'plants ' * 30}"), make_schedule(tenant.bob)
     await firing.fire(tenant.alice.scope, made)
     await firing.fire(tenant.bob.scope, fine)
-    await lifecycle.take_over(tenant.bob.scope, slots(fine)[0]["run_id"])
+    await driving.take_over(tenant.bob.scope, slots(fine)[0]["run_id"])
     assert inbox_of(tenant.alice) == []
     [slot] = slots(made)
     if failed:
         _suspend(tenant)
     else:
         change("UPDATE runs SET profile = profile || '{\"max_seconds\": 0}' WHERE id = %s", slot["run_id"])
-    await lifecycle.take_over(tenant.alice.scope, slot["run_id"])
+    await driving.take_over(tenant.alice.scope, slot["run_id"])
     [run] = rows("SELECT * FROM runs WHERE id = %(r)s", r=slot["run_id"])
     [entry] = inbox_of(tenant.alice)
     said = "Your schedule failed: " if failed else "Your schedule ended at a limit: "

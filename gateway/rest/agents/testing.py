@@ -21,7 +21,6 @@ from gateway.rest.chat.streaming import begin, streaming
 from gateway.rest.chat.views import EventStreamRenderer, response
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
-from gateway.runs import lifecycle
 from gateway.runs.agents import changes, fields
 from gateway.runs.errors import (
     ContentTooLarge,
@@ -33,6 +32,7 @@ from gateway.runs.errors import (
     NoSuchConversation,
     NoSuchModel,
 )
+from gateway.runs.lifecycle import following
 from tenants.scope import transactions
 
 _JSON = JSONRenderer.media_type
@@ -72,7 +72,7 @@ class AgentTestView(AsyncView):
         run, opened = await begin(self, chat)
         if opened is not None:
             return streaming(self, opened, run, wait=parsed.wait)
-        await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
+        await following.until_rest(self.tenant_scope, run, parsed.wait)
         return response(run)
 
     def _draft(self, slug: str, body: bytes) -> dict[str, Any]:

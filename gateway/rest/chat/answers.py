@@ -9,8 +9,8 @@ from math import inf
 from typing import Any
 
 from gateway.http.problems import problem
-from gateway.runs import lifecycle
-from gateway.runs.lifecycle import Patience
+from gateway.runs.lifecycle import following
+from gateway.runs.lifecycle.following import Patience
 from gateway.runs.view import RunView, body
 from gateway.runs.watching import events
 from gateway.runs.watching.events import KEEP_ALIVE, Position
@@ -72,7 +72,7 @@ async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = 
         far[said.call_id] = said
         changed.set()
 
-    async with lifecycle.watching(scope, view) as changed:
+    async with following.watching(scope, view) as changed:
         with waits().hearing(view.id, hear), _reading(view.id):
             while True:
                 changed.clear()

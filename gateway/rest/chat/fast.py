@@ -11,8 +11,8 @@ from gateway.http import asgi, problems, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
 from gateway.http.authentication import remembered
 from gateway.rest.chat import answers, parsing
-from gateway.runs import lifecycle
 from gateway.runs.errors import Leaving
+from gateway.runs.lifecycle import beginning, following
 from gateway.runs.watching import events
 from tenants.limits.streams import STREAMS
 from tenants.scope.transactions import TenantScope
@@ -41,14 +41,14 @@ async def _chat(request: Request) -> None:
     body = await request.body(parsing.MAX_BODY_BYTES, parsing.too_large)
     parsed = parsing.chat(body, request.headers)
     with STREAMS.open(principal) if parsed.request.streams else nullcontext():
-        run = await lifecycle.begin(principal, parsed.request, lambda: remembered(request.headers, "chat", anew=True))
+        run = await beginning.begin(principal, parsed.request, lambda: remembered(request.headers, "chat", anew=True))
         tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
         if parsed.request.streams:
             pieces = answers.stream(tenant_scope, run, events.START, parsed.wait)
             await request.stream(pieces, asgi.EVENT_STREAM, answers.STREAM_HEADERS)
             return
     try:
-        await lifecycle.until_rest(tenant_scope, run, parsed.wait)
+        await following.until_rest(tenant_scope, run, parsed.wait)
     except asyncio.CancelledError:
         # This process ends; the run goes on in another, and the idempotency key finds it there.
         raise Leaving from None

@@ -10,7 +10,7 @@ from django.http import StreamingHttpResponse
 from gateway.http.asgi import EVENT_STREAM
 from gateway.rest.chat import answers
 from gateway.rest.framework.asynchronous import AsyncView
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import beginning, following
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.view import RunView
 from gateway.runs.watching import events
@@ -20,13 +20,13 @@ from tenants.limits.streams import STREAMS, OpenStream
 async def begin(view: AsyncView, chat: ChatRequest) -> tuple[RunView, OpenStream | None]:
     """A run that has begun, and the place of its stream where one is asked for. Raises TooManyOpenStreams before."""
     if not chat.streams:
-        return await lifecycle.begin(view.principal, chat), None
-    return await _placed(view, lambda: lifecycle.begin(view.principal, chat))
+        return await beginning.begin(view.principal, chat), None
+    return await _placed(view, lambda: beginning.begin(view.principal, chat))
 
 
 async def look(view: AsyncView, run_id: uuid.UUID) -> tuple[RunView, OpenStream]:
     """A run, and a place for a stream of its events. Raises TooManyOpenStreams before it is read, and NoSuchRun."""
-    return await _placed(view, lambda: lifecycle.look(view.tenant_scope, run_id))
+    return await _placed(view, lambda: following.look(view.tenant_scope, run_id))
 
 
 async def _placed(view: AsyncView, find: Callable[[], Awaitable[RunView]]) -> tuple[RunView, OpenStream]:

@@ -22,7 +22,7 @@ from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
 from gateway.rest.chat.streaming import begin, look, streaming
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
-from gateway.runs import lifecycle, repository
+from gateway.runs import repository
 from gateway.runs.children import below
 from gateway.runs.errors import (
     AttachmentRefused,
@@ -36,6 +36,7 @@ from gateway.runs.errors import (
     NoSuchRun,
     RunNotOver,
 )
+from gateway.runs.lifecycle import following, stopping
 from gateway.runs.prompting import messages
 from gateway.runs.replay import events as replay_events
 from gateway.runs.rows import Run, RunCall, Turn
@@ -117,7 +118,7 @@ class ChatView(AsyncView):
         run, opened = await begin(self, parsed.request)
         if opened is not None:
             return streaming(self, opened, run, wait=parsed.wait)
-        await lifecycle.until_rest(self.tenant_scope, run, parsed.wait)
+        await following.until_rest(self.tenant_scope, run, parsed.wait)
         return response(run)
 
 
@@ -127,7 +128,7 @@ class RunDetailView(AsyncView):
     @extend_schema(operation_id="get_run", responses=_RUN)
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """The run as it is now; a failed one too is a 200 here."""
-        return Response(run_body(await lifecycle.look(self.tenant_scope, run_id)))
+        return Response(run_body(await following.look(self.tenant_scope, run_id)))
 
 
 class RunEventsView(AsyncView):
@@ -176,7 +177,7 @@ class RunStreamTokenView(AsyncView):
     )
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """A token for `?token=` of this run's events: for five minutes, for the caller's run, and for nothing else."""
-        await lifecycle.look(self.tenant_scope, run_id)
+        await following.look(self.tenant_scope, run_id)
         token, expires_at = stream_tokens.issue(self.principal, run_id)
         return Response({"token": token, "expires_at": expires_at}, 201)
 
@@ -187,7 +188,7 @@ class RunCancelView(AsyncView):
     @extend_schema(operation_id="cancel_run", request=None, responses=_RUN)
     async def post(self, request: Request, run_id: uuid.UUID) -> Response:
         """Cancel the run; one that is over stays as it is."""
-        return Response(run_body(await lifecycle.cancel(self.tenant_scope, run_id)))
+        return Response(run_body(await stopping.cancel(self.tenant_scope, run_id)))
 
 
 class RunTreeView(AsyncView):
@@ -226,7 +227,7 @@ class RunReplayView(AsyncView):
     )
     async def get(self, request: Request, run_id: uuid.UUID) -> HttpResponseBase:
         """`Turn`, `ToolCall` and `ToolResult` as JSON lines; 409 `run_not_over` while the run goes on."""
-        view = await lifecycle.look(self.tenant_scope, run_id)
+        view = await following.look(self.tenant_scope, run_id)
         replay_events.ensure_over(view.run)
         lines = replay_events.stream(self.tenant_scope, run_id)
         return StreamingHttpResponse(lines, content_type=replay_events.CONTENT_TYPE, headers=answers.STREAM_HEADERS)
@@ -238,7 +239,7 @@ class RunTraceView(AsyncView):
     @extend_schema(operation_id="get_run_trace", responses={200: run_serializers.Trace, **refusals(NoSuchRun)})
     async def get(self, request: Request, run_id: uuid.UUID) -> Response:
         """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
-        view = await lifecycle.look(self.tenant_scope, run_id)
+        view = await following.look(self.tenant_scope, run_id)
         async with transaction(self.tenant_scope) as connection:
             turns = await repository.turns(connection, run_id)
             calls = await repository.calls(connection, run_id)

@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from gateway.providers.errors import ProviderError
 from gateway.providers.routing.clients import adapter
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import beginning, following
 from gateway.runs.preparation import ChatRequest
 from tests.database import rows
 from tests.gateway.providers.conftest import question
@@ -78,8 +78,8 @@ async def test_an_address_that_leads_to_a_private_host_when_it_is_asked_is_not_c
 ) -> None:
     await beside(owners.add)(tenant, "mine", upstream.url.replace("127.0.0.1", "localhost"), KEY)
     with override_settings(TOOLGATE_EGRESS_ALLOW=(frozenset(), ())):
-        view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
-        await lifecycle.until_rest(tenant.alice.scope, view)
+        view = await beginning.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
+        await following.until_rest(tenant.alice.scope, view)
     assert (view.run.status, view.run.error_code) == ("failed", "provider_error")
     assert view.run.error_message is not None
     assert view.run.error_message.startswith("The address of mine leads to no public host")
@@ -92,8 +92,8 @@ async def test_a_key_is_in_no_row_log_or_error(
     caplog.set_level(logging.DEBUG)
     await beside(owners.add)(tenant, "mine", upstream.url, KEY)
     upstream.statuses = {"m1": 401}
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
-    await lifecycle.until_rest(tenant.alice.scope, view)
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
+    await following.until_rest(tenant.alice.scope, view)
     assert view.run.error_message is not None and KEY not in view.run.error_message
     assert KEY not in caplog.text
     for table in ("model_providers", "setting_changes", "runs", "turns"):
@@ -110,8 +110,8 @@ async def test_a_key_that_cannot_be_read_any_more_is_said_and_a_fallback_is_aske
     await beside(owners.add)(tenant, "other", upstream.url, KEY)
     await beside(owners.say)(tenant, fallbacks={"mine/m1": ["other/m1"]})
     rows("UPDATE model_providers SET api_key = 'x' WHERE tenant_id = %(t)s AND slug = 'mine' RETURNING id", t=tenant.id)
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
-    await lifecycle.until_rest(tenant.alice.scope, view)
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
+    await following.until_rest(tenant.alice.scope, view)
     assert view.turns[0].model == "other/m1"
     [[_, why]] = view.turns[0].details["failed"]
     assert why.startswith("The key of the provider mine cannot be read any more. An owner can give it anew")

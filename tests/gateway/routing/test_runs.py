@@ -10,8 +10,8 @@ from gateway.compat.models import _models
 from gateway.providers.interface import ClientTool, Options, UserMessage
 from gateway.providers.routing import clients
 from gateway.providers.routing.errors import ModelNotAllowed
-from gateway.runs import lifecycle
 from gateway.runs.errors import NoSuchModel
+from gateway.runs.lifecycle import beginning, driving, following
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import RunView
@@ -28,8 +28,8 @@ NAME = f"op-{uuid.uuid4().hex[:8]}"
 
 
 async def chat(cast: Cast, model: str, **more: Any) -> RunView:
-    view = await lifecycle.begin(cast.alice.principal, ChatRequest("Hello.", model=model, **more))
-    await lifecycle.until_rest(cast.alice.scope, view)
+    view = await beginning.begin(cast.alice.principal, ChatRequest("Hello.", model=model, **more))
+    await following.until_rest(cast.alice.scope, view)
     return view
 
 
@@ -137,7 +137,7 @@ async def test_what_is_refused_says_who_can_allow_it(tenant: Cast, upstream: Ups
 async def test_an_agent_without_a_model_of_its_own_is_held_to_the_list_too(tenant: Cast) -> None:
     await beside(owners.say)(tenant, allowed=["mine/*"])
     with pytest.raises(ModelNotAllowed, match="offline/demo"):
-        await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello."))
+        await beginning.begin(tenant.alice.principal, ChatRequest("Hello."))
 
 
 async def test_a_model_that_fails_is_replaced_by_its_fallback_and_both_are_recorded(
@@ -205,12 +205,12 @@ async def test_a_cancelled_run_asks_no_fallback(tenant: Cast, upstream: Upstream
     await beside(owners.add)(tenant, "mine", upstream.url)
     await beside(owners.say)(tenant, fallbacks={"mine/m1": ["mine/m2"]})
     upstream.silent, upstream.statuses = {"m1"}, {"m1": 401}
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("Hello.", model="mine/m1"))
     await beside(upstream.received.wait)(PATIENCE_SECONDS)
     # As another process does: nobody stops the driver in this one.
     assert rows("UPDATE runs SET status = 'cancelled', fence = fence + 1 WHERE id = %(r)s RETURNING id", r=view.id)
     upstream.release.set()
-    task = lifecycle._driven_here[view.id][1]
+    task = driving.driven_here[view.id].task
     await task
     assert upstream.models_asked == ["m1"]
 

@@ -7,7 +7,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from gateway.providers.interface import Answer, SuggestedCall
-from gateway.runs import lifecycle, loop
+from gateway.runs import loop
+from gateway.runs.lifecycle import beginning, following
 from gateway.runs.preparation import ChatRequest
 from tenants.scope import transactions
 from tenants.switches import changes as switches
@@ -64,9 +65,9 @@ async def test_a_turn_that_is_being_answered_is_said_to_its_end_and_nothing_of_i
 ) -> None:
     model = _Stopped(tenant)
     monkeypatch.setattr(loop, "providers", lambda: _Providers(model))
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello", streams=True))
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("hello", streams=True))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await lifecycle.until_rest(tenant.alice.scope, view)
+        await following.until_rest(tenant.alice.scope, view)
     assert (view.run.status, view.run.error_code) == ("failed", "killed")
     assert "It wrote to the wrong customers" in (view.run.error_message or "")
     assert len(model.asked) == 1

@@ -10,9 +10,10 @@ import pytest
 from audit.calls.recorder import Place
 from gateway.budgets.reservations import used
 from gateway.providers.interface import Answer, Usage
-from gateway.runs import lifecycle, preparation
+from gateway.runs import preparation
 from gateway.runs.agents import members
 from gateway.runs.errors import NoSuchModel
+from gateway.runs.lifecycle import driving, following
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import TurnValues
@@ -66,8 +67,8 @@ async def test_calls_are_committed_by_the_rights_that_hold_then(tenant: Cast, mo
             ToolSetting.objects.create(tenant_id=tenant.id, tool_name="add_task", enabled=False)
 
     await asyncio.to_thread(change)
-    lifecycle._start(execution)
-    await lifecycle.until_rest(tenant.alice.scope, execution.view)
+    driving.start(execution)
+    await following.until_rest(tenant.alice.scope, execution.view)
     [call] = rows("SELECT status, error_code, run_id FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
     assert (call["status"], call["error_code"]) == ("error", "not_allowed")
     assert rows("SELECT 1 FROM tasks WHERE tenant_id = %(t)s", t=tenant.id) == []

@@ -5,8 +5,9 @@ import uuid
 
 import pytest
 
-from gateway.runs import lifecycle, repository
+from gateway.runs import loop, repository
 from gateway.runs.execution import RunExecution, RunLost
+from gateway.runs.lifecycle import beginning, driving, following
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import RunEnd
 from gateway.runs.watching.wakeups import MOST_MISSED, Waits, waits
@@ -41,8 +42,8 @@ async def test_only_the_runs_own_waiters_are_woken() -> None:
 
 
 async def test_a_waiter_is_woken_by_the_rows_when_the_hint_was_lost(tenant: Cast) -> None:
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello"))
-    await lifecycle.until_rest(tenant.alice.scope, view)
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("hello"))
+    await following.until_rest(tenant.alice.scope, view)
     async with asyncio.timeout(PATIENCE_SECONDS):
         with waits().for_run(view.id) as wake_up:
             await wake_up.wait()
@@ -52,25 +53,26 @@ async def test_who_watches_a_run_that_this_process_drives_goes_on_to_watch_it_wh
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run ended elsewhere while it was driven here: no hint comes any more, and nobody polls."""
-    found, driving, let_go = Waits(), asyncio.Event(), asyncio.Event()
+    found, driven, let_go = Waits(), asyncio.Event(), asyncio.Event()
     found._tasks = [asyncio.create_task(asyncio.sleep(0))]
     found.relay.receive(None)
 
     async def drive(execution: RunExecution) -> None:
-        driving.set()
+        driven.set()
         await let_go.wait()
         raise RunLost
 
     async def unheard(run_id: uuid.UUID) -> None:
         pass
 
-    monkeypatch.setattr(lifecycle, "waits", lambda: found)
-    monkeypatch.setattr(lifecycle.loop, "drive", drive)
-    monkeypatch.setattr(lifecycle.wakeups, "publish", unheard)
-    view = await lifecycle.begin(tenant.alice.principal, ChatRequest("hello"))
-    resting = asyncio.create_task(lifecycle.until_rest(tenant.alice.scope, view))
+    for module in (driving, following):
+        monkeypatch.setattr(module, "waits", lambda: found)
+    monkeypatch.setattr(loop, "drive", drive)
+    monkeypatch.setattr(wakeups, "publish", unheard)
+    view = await beginning.begin(tenant.alice.principal, ChatRequest("hello"))
+    resting = asyncio.create_task(following.until_rest(tenant.alice.scope, view))
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await driving.wait()
+        await driven.wait()
         await _let_run()
         # While this process drives it, nobody follows it.
         assert found._events == {}

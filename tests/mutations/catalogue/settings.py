@@ -122,7 +122,7 @@ MUTATIONS = (
     Mutation(
         "a remembered key is refused by what it was",
         ("tests/rest/test_remembered_keys.py",),
-        "gateway/runs/lifecycle.py",
+        "gateway/runs/lifecycle/beginning.py",
         "except (RightsChanged, Refused):",
         "except RightsChanged:",
     ),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.runs import lifecycle
-from gateway.runs.lifecycle import ChildrenOfRuns
+from gateway.runs.lifecycle import beginning, driving, following
+from gateway.runs.lifecycle.beginning import ChildrenOfRuns
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.view import RunView, body
 from tests.database import rows
@@ -25,7 +25,7 @@ def subagent(task: str, **more: Any) -> str:
 
 async def begun(person: Person, *lines: str, **more: Any) -> RunView:
     """A run of a script, driven here."""
-    return await lifecycle.begin(person.principal, ChatRequest("\n".join(lines), **more))
+    return await beginning.begin(person.principal, ChatRequest("\n".join(lines), **more))
 
 
 async def ended(person: Person, *lines: str, **more: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ async def ended(person: Person, *lines: str, **more: Any) -> dict[str, Any]:
 async def answered(person: Person, view: RunView) -> dict[str, Any]:
     """What a run answers at its end, or when it waits for humans, once nobody drives a run of the person's any more."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await lifecycle.until_rest(person.scope, view)
+        await following.until_rest(person.scope, view)
     answer = body(view)
     # A request waits as soon as its turn is committed, and the runs above it may be about to be let go of.
     await eventually(lambda: _at_rest(tree(person)))
@@ -45,7 +45,7 @@ async def answered(person: Person, view: RunView) -> dict[str, Any]:
 
 
 def _at_rest(runs: list[dict[str, Any]]) -> bool:
-    return not {run["id"] for run in runs} & {*lifecycle._driven_here} and "in_progress" not in {
+    return not {run["id"] for run in runs} & {*driving.driven_here} and "in_progress" not in {
         run["status"] for run in runs
     }
 

@@ -9,7 +9,7 @@ import pytest
 from approvals.requests import callers_rights, decisions
 from approvals.requests.decisions import Decider
 from gateway.compat import replies
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import driving, following
 from gateway.runs.live_ports import LiveUnitOfWork
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.rows import Run
@@ -32,7 +32,7 @@ def _decider(person: Person) -> Decider:
 
 
 async def _look(person: Person, run_id: Any) -> dict[str, Any]:
-    return body(await lifecycle.look(person.scope, run_id))
+    return body(await following.look(person.scope, run_id))
 
 
 async def test_the_request_of_a_grandchild_is_shown_by_every_run_above_with_the_way_to_it(tenant: Cast) -> None:
@@ -79,10 +79,10 @@ async def test_once_it_is_decided_the_one_that_asked_goes_on_and_then_those_abov
     parent, child, grandchild = tree(tenant.alice)
     [request] = waiting["required_action"]["approvals"]
     for waits in (parent, child, grandchild):
-        await lifecycle.take_over(tenant.alice.scope, waits["id"])
+        await driving.take_over(tenant.alice.scope, waits["id"])
     assert [run["fence"] for run in tree(tenant.alice)] == [parent["fence"], child["fence"], grandchild["fence"]]
     await decisions.deny(_decider(tenant.carol), uuid.UUID(request["id"]), reason="Not today.")
-    await lifecycle.take_over(tenant.alice.scope, grandchild["id"])
+    await driving.take_over(tenant.alice.scope, grandchild["id"])
     await eventually(lambda: tree(tenant.alice)[0]["status"] == "completed")
     assert [run["status"] for run in tree(tenant.alice)] == ["completed"] * 3
     calls = rows("SELECT tool_name, status, error_code FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
@@ -107,14 +107,14 @@ async def test_a_request_is_told_above_once_the_run_that_asked_has_let_go(
         return await suspend(step, turn, notice)
 
     async def reported() -> tuple[bool, int]:
-        seen = await lifecycle.look(tenant.alice.scope, view.id)
+        seen = await following.look(tenant.alice.scope, view.id)
         names = [event.name for event in events.after(seen, events.START)]
         return seen.suspended, names.count("run.requires_action")
 
     monkeypatch.setattr(LiveUnitOfWork, "suspend", late)
     view = await begun(tenant.alice, subagent(MAIL))
     await asked.wait()
-    await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in lifecycle._driven_here)
+    await eventually(lambda: tree(tenant.alice)[0]["status"] == "waiting" and view.id not in driving.driven_here)
     assert len(rows("SELECT id FROM approval_requests WHERE tenant_id = %(t)s", t=tenant.id)) == 1
     assert await reported() == (False, 0)
     let_go.set()
@@ -148,7 +148,7 @@ async def test_over_a_compatible_api_the_run_above_answers_with_the_request_from
     view = await begun(tenant.alice, subagent(MAIL))
     answer = await answered(tenant.alice, view)
     assert answer["status"] == "requires_action", answer
-    seen = await lifecycle.look(tenant.alice.scope, view.id)
+    seen = await following.look(tenant.alice.scope, view.id)
     said = replies.reply(seen, ClientRequest(model="x", messages=()), 0)
     [request] = said.pending
     assert said.toolgate["status"] == "requires_action"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gateway.runs import lifecycle
 from gateway.runs.errors import NoSuchRun
+from gateway.runs.lifecycle import following, stopping
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
 from tests.people import Cast
@@ -21,7 +21,7 @@ async def test_cancelling_a_run_ends_every_run_below_it_with_its_requests(tenant
     asked = "SELECT id FROM approval_requests WHERE tenant_id = %(t)s"
     await eventually(lambda: len(rows(asked, t=tenant.id)) == 2 and _parked(tree(tenant.alice)))
     before = tree(tenant.alice)
-    cancelled = await lifecycle.cancel(tenant.alice.scope, view.id)
+    cancelled = await stopping.cancel(tenant.alice.scope, view.id)
     assert cancelled.run.status == "cancelled"
     after = tree(tenant.alice)
     assert [run["status"] for run in after] == ["cancelled"] * 4
@@ -40,10 +40,10 @@ async def test_cancelling_a_child_tells_the_run_above_which_goes_on(tenant: Cast
     view = await begun(tenant.alice, subagent(MAIL))
     await answered(tenant.alice, view)
     _, child = tree(tenant.alice)
-    await lifecycle.cancel(tenant.alice.scope, child["id"])
-    answer = await answered(tenant.alice, await lifecycle.look(tenant.alice.scope, view.id))
+    await stopping.cancel(tenant.alice.scope, child["id"])
+    answer = await answered(tenant.alice, await following.look(tenant.alice.scope, view.id))
     while answer["status"] != "completed":
-        answer = await answered(tenant.alice, await lifecycle.look(tenant.alice.scope, view.id))
+        answer = await answered(tenant.alice, await following.look(tenant.alice.scope, view.id))
     [call] = answer["tool_calls"]
     assert (call["status"], call["error"]["code"]) == ("error", "cancelled")
     assert [run["status"] for run in tree(tenant.alice)] == ["completed", "cancelled"]
@@ -52,10 +52,10 @@ async def test_cancelling_a_child_tells_the_run_above_which_goes_on(tenant: Cast
 async def test_a_second_cancel_changes_nothing(tenant: Cast) -> None:
     view = await begun(tenant.alice, subagent(MAIL))
     await answered(tenant.alice, view)
-    await lifecycle.cancel(tenant.alice.scope, view.id)
+    await stopping.cancel(tenant.alice.scope, view.id)
     before = tree(tenant.alice)
-    await lifecycle.cancel(tenant.alice.scope, view.id)
-    await lifecycle.cancel(tenant.alice.scope, before[1]["id"])
+    await stopping.cancel(tenant.alice.scope, view.id)
+    await stopping.cancel(tenant.alice.scope, before[1]["id"])
     assert tree(tenant.alice) == before
 
 
@@ -64,5 +64,5 @@ async def test_nobody_else_ends_a_child(tenant: Cast) -> None:
     before = tree(tenant.alice)
     for person in (tenant.bob, tenant.olga):
         with pytest.raises(NoSuchRun):
-            await lifecycle.cancel(person.scope, before[1]["id"])
+            await stopping.cancel(person.scope, before[1]["id"])
     assert tree(tenant.alice) == before

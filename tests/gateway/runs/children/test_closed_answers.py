@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from audit.calls import taint
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import driving, following, stopping
 from gateway.runs.rows import RunCall
 from tenants.scope.transactions import TenantScope, transaction
 from tests.gateway.runs.children.family import MAIL, begun, ended, subagent, tree
@@ -34,7 +34,7 @@ async def _read(cast: Cast, monkeypatch: pytest.MonkeyPatch, *tasks: str) -> lis
     """The calls of a run whose children have read what strangers wrote, once all of it is over."""
     scope = TenantScope(*cast.alice.scope)
     with monkeypatch.context() as waits:
-        waits.setattr(lifecycle, "take_over", _nobody)
+        waits.setattr(driving, "take_over", _nobody)
         view = await begun(cast.alice, *tasks)
         await eventually(
             lambda: [run["status"] for run in tree(cast.alice)] == ["waiting", *["in_progress"] * len(tasks)]
@@ -42,9 +42,9 @@ async def _read(cast: Cast, monkeypatch: pytest.MonkeyPatch, *tasks: str) -> lis
     for child in tree(cast.alice)[1:]:
         conversation = child["conversation_id"]
         await taint.add(None, scope, conversation_id=conversation, run_id=None, labels={"untrusted"}, source="web")
-        await lifecycle.take_over(scope, child["id"])
+        await driving.take_over(scope, child["id"])
     await eventually(lambda: tree(cast.alice)[0]["finished_at"])
-    return (await lifecycle.look(scope, view.id)).turns[0].calls
+    return (await following.look(scope, view.id)).turns[0].calls
 
 
 async def _taints(cast: Cast) -> list[set[str]]:
@@ -95,9 +95,9 @@ async def test_nothing_is_passed_on_of_an_answer_that_does_not_fit(
 async def test_of_a_child_that_was_cancelled_a_closed_call_says_no_more_than_that(tenant: Cast) -> None:
     view = await begun(tenant.alice, subagent(MAIL, output_schema=CLOSED))
     await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "requires_action"])
-    await lifecycle.cancel(tenant.alice.scope, tree(tenant.alice)[1]["id"])
+    await stopping.cancel(tenant.alice.scope, tree(tenant.alice)[1]["id"])
     await eventually(lambda: tree(tenant.alice)[0]["status"] == "completed")
-    [turn, _] = (await lifecycle.look(tenant.alice.scope, view.id)).turns
+    [turn, _] = (await following.look(tenant.alice.scope, view.id)).turns
     assert turn.calls[0].error_code == "cancelled"
     assert turn.calls[0].error_message == "The run of default that this call began was cancelled."
 

@@ -12,9 +12,9 @@ from django.conf import settings
 
 from audit.calls import reading
 from gateway.operations import sweeper
-from gateway.runs import lifecycle
 from gateway.runs.children import cancelling, ending, waking
-from gateway.runs.lifecycle import ChildrenOfRuns
+from gateway.runs.lifecycle import driving, stopping
+from gateway.runs.lifecycle.beginning import ChildrenOfRuns
 from gateway.runs.live_ports import LiveUnitOfWork
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
@@ -71,7 +71,7 @@ async def test_ten_that_execute_a_call_at_once_begin_one_child(tenant: Cast, mon
     children = [child for child in await asyncio.gather(*ten) if child is not None]
     assert len(children) == 1
     assert [run["id"] for run in tree(tenant.alice)][1:] == children
-    await lifecycle.take_over(tenant.alice.scope, children[0])
+    await driving.take_over(tenant.alice.scope, children[0])
     await _over(tenant)
 
 
@@ -84,7 +84,7 @@ async def test_a_child_that_nobody_drives_is_found_by_the_sweeper(
         asked.append(ids[-1])
 
     with monkeypatch.context() as lost:
-        lost.setattr(lifecycle, "take_over", _lost)
+        lost.setattr(driving, "take_over", _lost)
         view = await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
     [call] = _calls(tenant)
@@ -94,7 +94,7 @@ async def test_a_child_that_nobody_drives_is_found_by_the_sweeper(
     await sweeper.sweep()
     assert call["waits_on_run"] in asked and view.id not in asked
     assert _calls(tenant) == [call]
-    await lifecycle.take_over(tenant.alice.scope, call["waits_on_run"])
+    await driving.take_over(tenant.alice.scope, call["waits_on_run"])
     await _over(tenant)
 
 
@@ -109,15 +109,15 @@ async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_t
     monkeypatch.setattr(waking, "call_ended", _lost)
     monkeypatch.setattr(sweeper, "request_takeover", taken_over)
     with monkeypatch.context() as lost:
-        lost.setattr(lifecycle, "take_over", _lost)
+        lost.setattr(driving, "take_over", _lost)
         view = await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
-    await lifecycle.take_over(tenant.alice.scope, tree(tenant.alice)[1]["id"])
+    await driving.take_over(tenant.alice.scope, tree(tenant.alice)[1]["id"])
     assert [run["status"] for run in tree(tenant.alice)] == ["waiting", "completed"]
     assert [call["status"] for call in _calls(tenant)] == ["success"]
     await sweeper.sweep()
     assert view.id in asked
-    await asyncio.gather(*(lifecycle.take_over(tenant.alice.scope, view.id) for _ in range(2)))
+    await asyncio.gather(*(driving.take_over(tenant.alice.scope, view.id) for _ in range(2)))
     await _over(tenant)
     assert tree(tenant.alice)[0]["fence"] == 2
     # It took note of the end.
@@ -132,7 +132,7 @@ async def test_a_child_whose_parent_ended_before_it_took_note_is_looked_at_once_
     await answered(tenant.alice, view)
     await eventually(lambda: tree(tenant.alice)[1]["status"] == "completed")
     assert [run["unnoted"] for run in tree(tenant.alice)] == [False, True]
-    await lifecycle.cancel(tenant.alice.scope, view.id)
+    await stopping.cancel(tenant.alice.scope, view.id)
     await sweeper.sweep()
     assert [run["unnoted"] for run in tree(tenant.alice)] == [False, False]
 
@@ -141,14 +141,14 @@ async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer
     view = await begun(tenant.alice, subagent("Hello."))
     # Before that nobody has begun the child, and only the sweeper would.
     await eventually(lambda: len(tree(tenant.alice)) == 2)
-    if view.id in lifecycle._driven_here:
-        lifecycle._driven_here[view.id][1].cancel()
+    if view.id in driving.driven_here:
+        driving.driven_here[view.id].task.cancel()
     await eventually(lambda: [run["status"] for run in tree(tenant.alice)][1:] == ["completed"])
     async with transaction(tenant.alice.scope) as connection:
         await connection.execute(
             "UPDATE runs SET lease_until = now() - interval '1 minute' WHERE status = 'in_progress'"
         )
-    await lifecycle.take_over(tenant.alice.scope, view.id)
+    await driving.take_over(tenant.alice.scope, view.id)
     await _over(tenant)
 
 
@@ -156,7 +156,7 @@ async def test_a_cancel_against_the_end_of_a_child_leaves_no_run_open_and_ends_e
     for _ in range(5):
         view = await begun(tenant.alice, subagent("Hello."), subagent(subagent("Hello.")))
         await eventually(lambda view=view: len(_of(tenant, view.id)) >= 3)
-        await lifecycle.cancel(tenant.alice.scope, view.id)
+        await stopping.cancel(tenant.alice.scope, view.id)
     await eventually(lambda: {run["status"] for run in tree(tenant.alice)} <= {"completed", "cancelled"})
     calls = _calls(tenant)
     assert {call["status"] for call in calls} <= {"success", "error"}
@@ -176,12 +176,12 @@ async def test_parents_that_wait_are_nobodys_work(tenant: Cast, monkeypatch: pyt
 
     view = await begun(tenant.alice, subagent(MAIL))
     await answered(tenant.alice, view)
-    await eventually(lambda: not {run["id"] for run in tree(tenant.alice)} & {*lifecycle._driven_here})
+    await eventually(lambda: not {run["id"] for run in tree(tenant.alice)} & {*driving.driven_here})
     before = tree(tenant.alice)
     monkeypatch.setattr(sweeper, "request_takeover", request_takeover)
     await sweeper.sweep()
     assert {run["id"] for run in before}.isdisjoint(asked_for)
-    await lifecycle.take_over(TenantScope(*tenant.alice.scope), view.id)
+    await driving.take_over(TenantScope(*tenant.alice.scope), view.id)
     assert tree(tenant.alice) == before
     assert [call["status"] for call in _calls(tenant)] == ["running", "awaiting_approval"]
     # What a sweep looks at: parents alone.
@@ -278,7 +278,7 @@ async def test_a_child_that_ends_while_its_parent_is_being_parked_wakes_it_witho
         return await settle(*args)
 
     def wake(scope: TenantScope, run_id: uuid.UUID) -> None:
-        woken.append(asyncio.create_task(lifecycle.take_over(scope, run_id)))
+        woken.append(asyncio.create_task(driving.take_over(scope, run_id)))
 
     async def late_hints_are_lost(*args: Any) -> None:
         if not parking.is_set():
@@ -336,11 +336,11 @@ async def test_a_child_that_has_ended_wakes_its_parent_although_somebody_cancels
         asyncio.get_running_loop().call_later(0.05, looked.set)
         return found
 
-    monkeypatch.setattr(lifecycle, "_TOLD_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(stopping, "_TOLD_SECONDS", PATIENCE_SECONDS)
     monkeypatch.setattr(waking, "call_ended", woken_late)
     monkeypatch.setattr(cancelling, "tree", found_over)
     await begun(tenant.alice, subagent("Hello."))
     await told.wait()
     child = tree(tenant.alice)[1]
-    assert (await lifecycle.cancel(tenant.alice.scope, child["id"])).run.status == "completed"
+    assert (await stopping.cancel(tenant.alice.scope, child["id"])).run.status == "completed"
     await _over(tenant)

@@ -17,8 +17,9 @@ from gateway.budgets.prices import Price
 from gateway.budgets.reservations import Asking
 from gateway.providers.interface import Answer, Options, Prompt, Usage, UserMessage
 from gateway.providers.routing.prices import Price as OwnPrice
-from gateway.runs import lifecycle, preparation, repository
+from gateway.runs import preparation, repository
 from gateway.runs.children import below
+from gateway.runs.lifecycle import driving
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.replay import driver
 from gateway.runs.rows import Run, RunEnd, TurnValues
@@ -250,9 +251,9 @@ async def test_siblings_share_the_money_that_is_left_and_never_have_more_togethe
     # All of it is theirs while they are open.
     assert await _counted(tenant.alice, parent["id"]) == _used(parent) + sum(map(_given, children)) <= LIMIT
     # One that ends gives back what it has not used, once, and one that is cancelled too.
-    await lifecycle.take_over(tenant.alice.scope, children[0]["id"])
+    await driving.take_over(tenant.alice.scope, children[0]["id"])
     await eventually(lambda: tree(tenant.alice)[1]["status"] == "completed")
-    await lifecycle.take_over(tenant.alice.scope, children[0]["id"])
+    await driving.take_over(tenant.alice.scope, children[0]["id"])
     async with transaction(tenant.alice.scope) as connection:
         for _ in range(2):
             await repository.cancel(connection, tenant.alice.scope, children[1]["id"])

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 
 from audit.models import Origin
 from gateway.models import Agent
-from gateway.runs import lifecycle
+from gateway.runs.lifecycle import driving
 from tenants.scope.routing import on_login
 from tenants.scope.transactions import TenantScope
 from tests.database import rows
@@ -50,14 +50,14 @@ async def test_a_call_of_subagent_answers_with_what_its_run_said(tenant: Cast) -
 async def test_children_of_one_turn_run_side_by_side_and_their_parent_holds_nothing_meanwhile(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take_over = lifecycle.take_over
+    take_over = driving.take_over
 
     async def once_parked(scope: TenantScope, run_id: uuid.UUID) -> None:
         """A child that is over before its parent has let go leaves it nothing to wait for."""
         await eventually(lambda: tree(tenant.alice)[0]["status"] != "in_progress")
         await take_over(scope, run_id)
 
-    monkeypatch.setattr(lifecycle, "take_over", once_parked)
+    monkeypatch.setattr(driving, "take_over", once_parked)
     answer = await ended(tenant.alice, subagent("One.", context="The first."), subagent("Two."))
     assert [call["status"] for call in answer["tool_calls"]] == ["success", "success"]
     parent, *children = tree(tenant.alice)

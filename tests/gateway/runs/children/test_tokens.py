@@ -10,8 +10,9 @@ from gateway.budgets import bounds, reservations
 from gateway.budgets.errors import RunTokensSpent
 from gateway.budgets.reservations import Asking
 from gateway.providers.interface import Answer, Options, Prompt, Usage, UserMessage
-from gateway.runs import lifecycle, preparation, repository
+from gateway.runs import preparation, repository
 from gateway.runs.children import below
+from gateway.runs.lifecycle import driving
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.replay import driver
 from gateway.runs.rows import Run, RunEnd, TurnValues
@@ -206,7 +207,7 @@ async def test_siblings_share_what_is_left_evenly_and_never_have_more_together(
     # All of it is theirs while they are open.
     assert await _counted(tenant.alice, parent["id"]) == _used(parent) + sum(map(_given, children)) <= LIMIT
     # One that ends gives back what it has not used, and one that is cancelled too.
-    await lifecycle.take_over(tenant.alice.scope, children[0]["id"])
+    await driving.take_over(tenant.alice.scope, children[0]["id"])
     await eventually(lambda: tree(tenant.alice)[1]["status"] == "completed")
     async with transaction(tenant.alice.scope) as connection:
         await repository.cancel(connection, tenant.alice.scope, children[1]["id"])
