@@ -8,6 +8,8 @@
 Each locks the request, so of decisions that race one wins and the others are refused; a decision, its row in
 `approval_decisions`, its ledger entry and the end of a refused call commit together. Afterwards the run is woken up
 and goes on in a worker; so does a call without a run. When nobody wakes them up, the sweeper finds them.
+
+To approve other arguments than the model's is an edit (`edits`); who may decide, and whose vote counts, is in `votes`.
 """
 
 import re
@@ -25,7 +27,6 @@ from approvals.errors import (
     AlreadyVoted,
     ArgumentsChanged,
     Expired,
-    InvalidArguments,
     InvalidReason,
     NoSuchRequest,
     NotAnApprover,
@@ -38,11 +39,9 @@ from approvals.rows import ApprovalRequest
 from audit.calls import reading, recorder
 from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
-from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tenants.scope import rows
 from tenants.scope.transactions import Connection, TenantScope, transaction
-from tools.invocation import lookup
 from tools.invocation.dispatch import request_resumption, request_takeover
 from tools.invocation.live import wakeups
 
@@ -57,8 +56,6 @@ _DECISION = """
     VALUES (%(id)s, %(tenant_id)s, %(request_id)s, %(call_id)s, %(user_id)s, %(verdict)s, %(reason)s, %(via)s,
         %(params_hash)s, %(revision)s, %(edit)s, %(created_at)s)"""
 _COLUMNS = rows.columns(ApprovalRequest)
-_REBIND = f"""
-    UPDATE approval_requests SET params_hash = %s, revision = revision + 1 WHERE id = %s RETURNING {_COLUMNS}"""
 _END = f"""
     UPDATE approval_requests SET status = %s, decided_at = %s, usable_until = %s, approved_by = %s, used_at = %s
     WHERE id = %s AND status = 'pending' RETURNING {_COLUMNS}"""
@@ -98,7 +95,7 @@ async def approve(
             raise ArgumentsChanged
         edit = None
         if arguments is not None:
-            request, edit = await _edit(connection, request, call, arguments)
+            request, edit = await edits.bind(connection, request, call, arguments)
         before = await votes.approvers(connection, request)
         counting = await votes.may_decide(connection, request, before | {decider.user_id})
         if decider.user_id not in before:
@@ -235,24 +232,6 @@ async def _overdue(connection: Connection, request: ApprovalRequest, call: ToolC
     )
     await recorder.refuse(connection, call, failure, None)
     return await _end(connection, request, "expired", datetime.now(UTC))
-
-
-async def _edit(
-    connection: Connection, request: ApprovalRequest, call: ToolCall, arguments: Any
-) -> tuple[ApprovalRequest, list[edits.Change] | None]:
-    """Bind the request to other arguments, if they are any others: its row then, and the changes, None for none."""
-    tool = await lookup.of_call(connection, call.tool_name)
-    if tool is None or tool.binding != request.schema_hash:
-        raise InvalidArguments(f"{call.tool_name} has changed since it was asked for; it can only be denied.")
-    arguments = edits.checked(tool, arguments)
-    params_hash = sha256_hex(arguments)
-    if params_hash == request.params_hash:
-        return request, None
-    changes = edits.diff(call.arguments, arguments)
-    await recorder.edit(connection, call.id, arguments, params_hash)
-    bound = await rows.one(connection, ApprovalRequest, _REBIND, [params_hash, request.id])
-    assert bound is not None
-    return bound, changes
 
 
 async def _record(

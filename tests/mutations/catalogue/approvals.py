@@ -45,9 +45,9 @@ MUTATIONS = (
     Mutation(
         "an edit that is taken back revives the approvals before it",
         ("tests/approvals/test_seen.py", "tests/approvals/test_vote_sequences.py"),
-        "approvals/requests/decisions.py",
-        "SET params_hash = %s, revision = revision + 1 WHERE id = %s",
-        "SET params_hash = %s WHERE id = %s",
+        "approvals/requests/edits.py",
+        "SET params_hash = %s, revision = revision + 1\n",
+        "SET params_hash = %s\n",
     ),
     Mutation(
         "a vote outlives its voter",
