@@ -13,7 +13,7 @@ from audit.canonical import canonical
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.invocation import lookup
 from tools.invocation.errors import ReportedOtherwise
-from tools.invocation.in_worker.execution import stored_output
+from tools.invocation.in_worker.outcomes import stored_output
 from tools.invocation.once.pending import PREFIX
 
 MAX_ERROR = 2000

@@ -15,7 +15,7 @@ from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import NotCanonical, canonical
 from gateway.runs.rows import Run
-from tools.invocation.in_worker.execution import stored_output
+from tools.invocation.in_worker.outcomes import stored_output
 from tools.schemas import closed, schema
 
 _SHOWN = 200

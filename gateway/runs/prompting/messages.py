@@ -24,7 +24,7 @@ from gateway.runs.prompting import attachments
 from gateway.runs.rows import PastRun, PastTurn, RunCall, storable
 from gateway.runs.view import RunView, TurnView
 from tools.invocation import naming, results
-from tools.invocation.in_worker.execution import MAX_OUTPUT_BYTES
+from tools.invocation.in_worker.outcomes import MAX_OUTPUT_BYTES
 from tools.registry import registry
 
 ERASED = "What this call answered has been erased."

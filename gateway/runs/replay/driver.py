@@ -24,7 +24,7 @@ from gateway.runs.replay.unit_of_work import name_of
 from gateway.runs.rows import RunCall
 from gateway.runs.view import RunView
 from tenants.scope import rows, transactions
-from tools.invocation.in_worker.execution import MAX_OUTPUT_BYTES
+from tools.invocation.in_worker.outcomes import MAX_OUTPUT_BYTES
 
 _OF_RUN = ("status", "incomplete_reason", "error_code", "error_message", "error_status")
 _COUNTED = ("turns", "input_tokens", "output_tokens")

@@ -10,7 +10,7 @@ from gateway.providers.interface import AssistantMessage, ToolMessage, UserMessa
 from gateway.runs.prompting import messages
 from gateway.runs.rows import PastRun, PastTurn, RunCall
 from tests.gateway.runs.rows import call_row, turn
-from tools.invocation.in_worker.execution import MAX_OUTPUT_BYTES
+from tools.invocation.in_worker.outcomes import MAX_OUTPUT_BYTES
 
 LIMIT = 16_384
 

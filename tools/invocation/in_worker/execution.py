@@ -21,16 +21,13 @@ import time
 import traceback
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
 
-import orjson
 import psycopg
 from django.conf import settings
 
 from audit.calls import begun
-from audit.calls.recorder import Failure, Outcome
+from audit.calls.recorder import Outcome
 from audit.calls.rows import ToolCall
-from audit.canonical import NotCanonical, sha256_hex
 from audit.models import Origin
 from tenants.scope.transactions import Connection, TenantScope
 from tools.errors import (
@@ -41,13 +38,12 @@ from tools.errors import (
     ToolUnavailable,
     ToolValidationError,
 )
-from tools.interface import Tool, ToolContext, ToolResult, labels_of
+from tools.interface import Tool, ToolContext, ToolResult
 from tools.invocation import lookup, ports
-from tools.invocation.in_worker import asking, handles, stopped
+from tools.invocation.in_worker import asking, handles, outcomes
 from tools.invocation.live import logs, progress, wakeups
-from tools.invocation.live.circuit import OPEN_SECONDS, circuits
+from tools.invocation.live.circuit import circuits
 from tools.invocation.live.leases import leases
-from tools.labels import TAINTS, taint_of
 from tools.questions import InputRequired
 from tools.registry import registry
 from tools.stores import Meaning
@@ -57,8 +53,6 @@ log = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 3
 BACK_OFF = 0.5
-# What `tool_calls.output` keeps whole.
-MAX_OUTPUT_BYTES = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -117,7 +111,7 @@ async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
     call = await begun.claim(None, scope, execution.call_id, settings.RUN_LEASE_SECONDS)
     if call is None:
         return None
-    if (refused := stopped.outcome(call)) is not None:
+    if (refused := outcomes.stopped(call)) is not None:
         await _settle(call, refused)
         return call, False
     with leases.held(call.id, call.fence):
@@ -126,14 +120,14 @@ async def _claimed(execution: _Execution) -> tuple[ToolCall, bool] | None:
             return await _at_once(execution, call.fence)
         await (progress.begun(call) if call.run_id is None else wakeups.publish(call.wake_up_id))
         if tool is None:
-            await _settle(call, _gone(call))
+            await _settle(call, outcomes.gone(call))
         elif not circuits.lets_through(scope.tenant_id, tool.name):
-            await _settle(call, _resting(tool))
+            await _settle(call, outcomes.resting(tool))
         else:
             began = time.monotonic()
             try:
                 result = await _run(tool, call, execution, None)
-                await _settle(call, _success(result, began, _reads(tool, call)))
+                await _settle(call, outcomes.success(call, tool, result, began))
             except InputRequired as required:
                 await _ask(call, tool, required, began)
             except Exception as error:
@@ -151,14 +145,14 @@ async def _at_once(execution: _Execution, fence: int | None = None) -> tuple[Too
         if held is None:
             return None
         call, tool = held.call, registry().get(held.call.tool_name)
-        if (refused := stopped.outcome(call)) is not None:
+        if (refused := outcomes.stopped(call)) is not None:
             await held.settle(refused)
             return call, False
         if tool is not None and tool.transactional:
             began = time.monotonic()
             try:
                 result = await _run(tool, call, execution, held.connection)
-                await held.settle(_success(result, began, _reads(tool, call)))
+                await held.settle(outcomes.success(call, tool, result, began))
                 circuits.succeeded(tenant_id, tool.name)
                 return call, False
             except WaitsForRun as waits:
@@ -192,7 +186,7 @@ async def _fail(execution: _Execution, call: ToolCall, tool: Tool, raised: Excep
             circuits.failed(*guarded)
         if _worth_trying_again(tool, error, call, execution):
             return await begun.requeue(None, call)
-        await _settle(call, _failed(error, began, _reads(tool, call)))
+        await _settle(call, outcomes.failed(call, tool, error, began))
         return False
     if isinstance(raised, psycopg.OperationalError):
         # The database is away: nothing can be recorded, so the lease runs out and the sweeper decides.
@@ -201,8 +195,7 @@ async def _fail(execution: _Execution, call: ToolCall, tool: Tool, raised: Excep
     trace = registry().settings(tool.name).without_secrets("".join(traceback.format_exception(raised)))
     log.error("tool crashed\n%s", trace, extra={"tool": tool.name, "call_id": str(call.id)})
     circuits.failed(*guarded)
-    crashed = Failure("execution_error", f"{tool.name} failed unexpectedly; the operator finds why in the log.")
-    await _settle(call, Outcome(failure=crashed, display=crashed.message, execution_time_ms=_since(began)))
+    await _settle(call, outcomes.crashed(tool, began))
     return False
 
 
@@ -211,23 +204,9 @@ async def _ask(call: ToolCall, tool: Tool, required: InputRequired, began: float
     try:
         asked = asking.checked(tool.name, required, of_client=call.origin == Origin.MCP)
     except ToolError as error:
-        await _settle(call, _failed(error, began, _reads(tool, call)))
+        await _settle(call, outcomes.failed(call, tool, error, began))
     else:
         await ports.questions().ask(call, tool.binding, asked)
-
-
-def _gone(call: ToolCall) -> Outcome:
-    gone = Failure("unavailable", f"The tool {call.tool_name} is not installed any more; tell the operator.")
-    return Outcome(failure=gone, display=gone.message)
-
-
-def _resting(tool: Tool) -> Outcome:
-    resting = Failure(
-        "unavailable",
-        f"{tool.name} has failed several times in a row for this tenant and is not called for "
-        f"{OPEN_SECONDS:g} seconds. Nothing was called. Try again after that; if it goes on, tell the operator.",
-    )
-    return Outcome(failure=resting, display=resting.message)
 
 
 async def _run(tool: Tool, call: ToolCall, execution: _Execution, connection: Connection | None) -> ToolResult:
@@ -263,48 +242,6 @@ def _worth_trying_again(tool: Tool, error: ToolError, call: ToolCall, execution:
     )
 
 
-def _reads(tool: Tool, call: ToolCall) -> frozenset[str]:
-    """What the call's answer taints its conversation with; an error's words may be the remote's, too."""
-    return taint_of(labels_of(tool, call.arguments))
-
-
-def _success(result: ToolResult, began: float, reads: frozenset[str]) -> Outcome:
-    """The result as it is recorded; raises ToolError's fault as a crash when the output is no JSON."""
-    try:
-        output = stored_output(result.output)
-    except NotCanonical as error:
-        raise TypeError(f"the tool's output is not JSON: {error}") from None
-    return Outcome(
-        **output,
-        display=result.display[:1000],
-        side_effects=[{"kind": each.kind, "id": each.id, "action": each.action} for each in result.artifacts],
-        execution_time_ms=_since(began),
-        reads=reads | (result.reads & TAINTS),
-    )
-
-
-def stored_output(output: Any) -> dict[str, Any]:
-    """What is recorded of an output: `output`, cut where it is long, with bytes and hash of the whole.
-
-    Raises NotCanonical.
-    """
-    output_hash, text = sha256_hex(output), orjson.dumps(output)
-    if len(text) > MAX_OUTPUT_BYTES:
-        beginning = text[:MAX_OUTPUT_BYTES].decode("utf-8", "ignore")
-        output = {"truncated": True, "original_bytes": len(text), "data": beginning}
-    return {"output": output, "output_bytes": len(text), "output_hash": output_hash}
-
-
-def _failed(error: ToolError, began: float, reads: frozenset[str]) -> Outcome:
-    field = getattr(error, "field", None)
-    failure = Failure(error.code, error.message[:2000], field)
-    return Outcome(failure=failure, display=error.message[:1000], execution_time_ms=_since(began), reads=reads)
-
-
 async def _settle(call: ToolCall, outcome: Outcome) -> None:
     if not await begun.settle(None, call, outcome):
         log.warning("claim lost", extra={"call_id": str(call.id)})
-
-
-def _since(began: float) -> int:
-    return round((time.monotonic() - began) * 1000)
