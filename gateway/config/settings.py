@@ -1,13 +1,12 @@
 """Django's settings, made from the environment; `docs/reference/settings.md` lists every variable.
 
-What no variable changes is beside it: `fixed`, `openapi`, `admin_theme`.
+What no variable changes is beside it: `fixed`, `beat` (jobs at intervals), `openapi`, `admin_theme`.
 """
 
 import re
-from datetime import timedelta
 from email.utils import parseaddr
 
-from gateway.config import admin_theme, fixed, openapi
+from gateway.config import admin_theme, beat, fixed, openapi
 from gateway.process import environment as env
 from tenants.people.encryption import WrongKey, check_keys
 from tenants.scope.logins import derived_urls, generated_secrets
@@ -146,15 +145,6 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
-CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "gateway.sweep", "schedule": timedelta(seconds=3), "options": {"expires": 3}},
-    # It may wait a little where the worker is busy: a message too many costs a glance.
-    "seal": {"task": "audit.seal", "schedule": timedelta(seconds=2), "options": {"expires": 8}},
-    "schedules": {"task": "gateway.fire_schedules", "schedule": timedelta(seconds=5), "options": {"expires": 5}},
-    "tidy": {"task": "gateway.tidy", "schedule": timedelta(hours=1)},
-    # A share of all services: see services.reading.drift.
-    "drift": {"task": "services.check_drift", "schedule": timedelta(minutes=1), "options": {"expires": 60}},
-}
 
 # How many minutes must be between two times of a schedule.
 TOOLGATE_SCHEDULE_MINUTES = env.integer("TOOLGATE_SCHEDULE_MINUTES", 5, least=1, most=24 * 60)
@@ -222,12 +212,7 @@ if "/" not in TOOLGATE_EMBEDDINGS and TOOLGATE_EMBEDDINGS != "off":
     raise env.WrongSetting(f"TOOLGATE_EMBEDDINGS must look like provider/model, or be off, not {TOOLGATE_EMBEDDINGS!r}")
 TOOLGATE_EMBEDDINGS = "" if TOOLGATE_EMBEDDINGS == "off" else TOOLGATE_EMBEDDINGS
 TOOLGATE_EMBEDDINGS_LEAST = env.integer("TOOLGATE_EMBEDDINGS_LEAST", 30, most=100) / 100
-if TOOLGATE_EMBEDDINGS:
-    CELERY_BEAT_SCHEDULE["embed"] = {
-        "task": "gateway.embed",
-        "schedule": timedelta(seconds=3),
-        "options": {"expires": 3},
-    }
+CELERY_BEAT_SCHEDULE = beat.JOBS | (beat.EMBEDDING if TOOLGATE_EMBEDDINGS else {})
 TOOLGATE_ALLOWED_TOOLS = env.words("TOOLGATE_ALLOWED_TOOLS") if env.text("TOOLGATE_ALLOWED_TOOLS") else None
 TOOLGATE_TOOL_TIERS = env.pairs("TOOLGATE_TOOL_TIERS", {tier.value for tier in Tier})
 # How tools' own settings are read; each tool declares its own, see tools/configuration.py.
