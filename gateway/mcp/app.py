@@ -11,8 +11,9 @@ from django.http.request import split_domain_port, validate_host
 from gateway.http import asgi, asking, authentication, request_limits
 from gateway.http.asgi import SECURITY, Answer, Headers, Receive, Request, Scope, Send
 from gateway.http.errors import InvalidKey
-from gateway.mcp import exchange, inflight, messages
+from gateway.mcp import exchange, messages
 from gateway.mcp.asking import responses, sessions
+from gateway.mcp.calls import inflight
 from gateway.mcp.errors import (
     METADATA_PATH,
     PATH,

@@ -30,8 +30,8 @@ class Exchange:
     or token is not valid any more. `streams` is set once the answer has begun as a stream of events, to which `write`
     adds bytes.
 
-    Where `gateway.mcp.direct` has begun a call: `beginning` records it, `looked` is the call as it was seen last, and
-    `known` says that the client can cancel it. `after` is left once the request is answered.
+    Where `gateway.mcp.calls.direct` has begun a call: `beginning` records it, `looked` is the call as it was seen last,
+    and `known` says that the client can cancel it. `after` is left once the request is answered.
     """
 
     principal: Principal

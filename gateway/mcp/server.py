@@ -27,7 +27,8 @@ from pydantic import ValidationError
 
 from gateway.http.asgi import Request
 from gateway.http.errors import refusal_of
-from gateway.mcp import calls, direct, exchange, offers, tasks, tools
+from gateway.mcp import exchange, offers, tools
+from gateway.mcp.calls import calling, direct, tasks
 from gateway.mcp.errors import body
 from gateway.mcp.exchange import Exchange
 from gateway.mcp.messages import Message
@@ -75,7 +76,7 @@ class ToolgateServer(Server[dict[str, Any]]):
 
 
 class Manager(StreamableHTTPSessionManager):
-    """The SDK's, which answers what `gateway.mcp.direct` leaves to it."""
+    """The SDK's, which answers what `gateway.mcp.calls.direct` leaves to it."""
 
     def __init__(self, server: ToolgateServer) -> None:
         super().__init__(app=server, stateless=True, max_request_body_size=settings.TOOLGATE_MAX_BODY_BYTES)
@@ -84,7 +85,7 @@ class Manager(StreamableHTTPSessionManager):
     async def answered(
         self, request: Request, lines: list[tuple[bytes, bytes]], message: Message, under_way: Exchange
     ) -> bool:
-        """As `gateway.mcp.direct.answer`."""
+        """As `gateway.mcp.calls.direct.answer`."""
         return await direct.answer(request, lines, message, under_way, self._server_info)
 
 
@@ -103,7 +104,7 @@ def make_server() -> ToolgateServer:
         cache_hints=_HINTS,  # type: ignore[arg-type]
         get_tool_input_schema=tools.input_schema,
         on_list_tools=tools.list_tools,  # type: ignore[arg-type]
-        on_call_tool=calls.call_tool,  # type: ignore[arg-type]
+        on_call_tool=calling.call_tool,  # type: ignore[arg-type]
         on_list_prompts=offers.list_prompts,  # type: ignore[arg-type]
         on_get_prompt=offers.get_prompt,  # type: ignore[arg-type]
         on_list_resources=offers.list_resources,  # type: ignore[arg-type]
@@ -145,7 +146,7 @@ async def settled() -> None:
     """Return when requests that were cancelled have ended, and so has what their clients wanted to be cancelled."""
     if _handling:
         await asyncio.wait(_handling)
-    await calls.settled()
+    await calling.settled()
 
 
 async def refusing(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -173,5 +174,5 @@ async def _tasks_by_era(ctx: ServerRequestContext[Any, Any], call_next: CallNext
             raise MCPError(METHOD_NOT_FOUND, "Method not found", ctx.method)
     params = ctx.params or {}
     if ctx.method == "tools/call" and revision == _TASKS_IN_CORE and isinstance(params.get("task"), Mapping):
-        return await calls.begin_task(ctx, CallToolRequestParams.model_validate(params, by_name=False))
+        return await calling.begin_task(ctx, CallToolRequestParams.model_validate(params, by_name=False))
     return await call_next(ctx)

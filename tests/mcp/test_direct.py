@@ -31,7 +31,7 @@ IN_MODERN = IN_OLD | {"mcp-protocol-version": MODERN, "mcp-method": "tools/call"
 
 def _revision(params: dict[str, Any], headers: dict[str, str], **body: Any) -> str | None:
     """The revision in which a call is answered directly; None for one that is the SDK's."""
-    from gateway.mcp import direct
+    from gateway.mcp.calls import direct
 
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params} | body
     lines = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -89,7 +89,7 @@ def test_a_call_whose_client_wants_more_or_is_wrong_is_the_sdks(
 
 
 def test_a_routing_header_that_comes_twice_is_the_sdks_to_refuse() -> None:
-    from gateway.mcp import direct
+    from gateway.mcp.calls import direct
 
     message = messages.read(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": GREET}).encode())
     lines = [(b"mcp-protocol-version", OLD.encode())] * 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from gateway.mcp import inflight
+from gateway.mcp.calls import inflight
 from gateway.mcp.exchange import Exchange
 from tenants.scope.transactions import TenantScope
 from tests.database import rows

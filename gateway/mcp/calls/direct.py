@@ -35,7 +35,8 @@ from pydantic import ValidationError
 from audit.calls.rows import ToolCall
 from gateway.http.asgi import Answer, Request
 from gateway.http.bodies import ClientGone
-from gateway.mcp import calls, inflight, results, tasks, tools
+from gateway.mcp import results, tools
+from gateway.mcp.calls import calling, inflight, tasks
 from gateway.mcp.exchange import Exchange
 from gateway.mcp.messages import Message
 from gateway.runs.watching.wakeups import waits
@@ -74,7 +75,7 @@ async def answer(
     asked = plain(message, request.headers, lines)
     if asked is None:
         return False
-    under_way.beginning = calls.begin(under_way, asked.name, asked.arguments, resumes=True)
+    under_way.beginning = calling.begin(under_way, asked.name, asked.arguments, resumes=True)
     mine = asyncio.current_task()
     assert mine is not None
     watching = asyncio.create_task(_watch(request, under_way, mine))
@@ -84,7 +85,7 @@ async def answer(
         # Not when it is this process that ends: the client asks another one.
         if not under_way.gone:
             raise
-        calls.cancel_later(under_way, under_way.beginning)
+        calling.cancel_later(under_way, under_way.beginning)
         if mine.uncancel():
             raise
         raise ClientGone from None

@@ -24,12 +24,13 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from approvals.rows import AskedQuestion
 from audit.calls.rows import ToolCall
 from audit.models import Origin, Status
-from gateway.mcp import exchange, inflight, results, tasks
+from gateway.mcp import exchange, results
 from gateway.mcp.asking import inputs
 from gateway.mcp.asking.responses import take_all
+from gateway.mcp.calls import inflight, tasks
+from gateway.mcp.calls.progress import Reporter
 from gateway.mcp.exchange import Exchange
 from gateway.mcp.notifications import logs
-from gateway.mcp.progress import Reporter
 from tools.gates.checks.allowlist import UNKNOWN
 from tools.invocation import invoke
 from tools.invocation.invoke import Begun
