@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.schemas import backtracking, linear
-from tools.schemas.patterns import UnsafePattern, compiled, matches
+from tools.schemas.patterns import backtracking, linear
+from tools.schemas.patterns.ecma import UnsafePattern, compiled, matches
 from tools.schemas.undecidable import Undecidable
 
 # As long as any text that reaches a pattern.

@@ -10,7 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from audit.canonical import canonical
-from tools.schemas import linear, patterns
+from tools.schemas.patterns import ecma, linear
 from tools.schemas.undecidable import Undecidable
 
 # Keywords applied in one check: far beyond any honest pair, and reached within half a second.
@@ -56,9 +56,9 @@ def _spend(steps: int) -> None:
 
 
 def _matches(pattern: str, subject: str) -> bool:
-    """`patterns.matches`, its worst case charged to the check; raises Undecidable."""
+    """`ecma.matches`, its worst case charged to the check; raises Undecidable."""
     _spend(1)
-    ready = patterns.compiled(pattern)
+    ready = ecma.compiled(pattern)
     work = ready.work(subject)
     # What is too much by itself is said so by `matches`, in better words.
     if work <= MAX_MATCHING:

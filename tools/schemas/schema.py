@@ -1,7 +1,7 @@
 """Tools' parameter schemas: whether one is sound when it is declared, and whether a call's arguments fit it.
 
 JSON Schema Draft 2020-12. Nothing outside the schema is ever read, formats are asserted (`formats.py`), patterns mean
-what ECMA-262 says (`patterns.py`), and a check ends in bounded time whatever it is given (`bounded.py`). What
+what ECMA-262 says (`patterns/`), and a check ends in bounded time whatever it is given (`bounded.py`). What
 cannot be decided by then is no answer of a keyword's: it raises Undecidable and so ends the whole check, so that no
 `not`, `anyOf`, `if` or `contains` around it can make a yes or a no of it.
 """
@@ -17,8 +17,9 @@ from jsonschema import Draft202012Validator, ValidationError, exceptions
 from referencing.exceptions import Unresolvable
 
 from audit.canonical import NotCanonical, canonical
-from tools.schemas import bounded, normal, patterns, simple
+from tools.schemas import bounded, normal, simple
 from tools.schemas.formats import FORMATS
+from tools.schemas.patterns import ecma
 from tools.schemas.plain import is_plain
 from tools.schemas.undecidable import Undecidable
 from tools.schemas.violations import Violation, unchecked, violation
@@ -177,8 +178,8 @@ def _walk(schema: Any, at: str, root: dict[str, Any], targets: dict[str, Any]) -
 
 def _check_pattern(pattern: str, at: str) -> None:
     try:
-        patterns.compiled(pattern)
-    except patterns.UnsafePattern as error:
+        ecma.compiled(pattern)
+    except ecma.UnsafePattern as error:
         raise InvalidToolDeclaration(f"{at} has a pattern that cannot be used: {error}") from None
 
 

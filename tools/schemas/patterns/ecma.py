@@ -8,8 +8,8 @@ count above 1,000) is run by Python's backtracking engine (`backtracking.py`) on
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tools.schemas import backtracking, linear
-from tools.schemas.backtracking import UnsafePattern
+from tools.schemas.patterns import backtracking, linear
+from tools.schemas.patterns.backtracking import UnsafePattern
 
 __all__ = ["MAX_PATTERN", "Pattern", "UnsafePattern", "compiled", "matches"]
 
