@@ -9,7 +9,7 @@ from gateway.compat.vendor_errors import VendorForm, of_nobody
 from gateway.http import asgi, request_limits
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
 from gateway.providers.routing import listing, resolution
-from gateway.runs import loop, repository
+from gateway.runs import loop, reading
 from tenants.errors import Refused
 from tenants.scope.transactions import TenantScope, transaction
 
@@ -38,7 +38,7 @@ async def answer(scope: Scope, receive: Receive, send: Send) -> None:
 
 async def _models(tenant_scope: TenantScope) -> list[dict[str, Any]]:
     async with transaction(tenant_scope) as connection:
-        agents = await repository.agents(connection)
+        agents = await reading.agents(connection)
         routing = await resolution.read(connection, tenant_scope)
     names = await asyncio.to_thread(listing.models, routing, loop.providers())
     usable = [slug for slug, model in agents if listing.is_usable(routing, loop.providers(), model)]

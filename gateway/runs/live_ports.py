@@ -19,7 +19,7 @@ from gateway.budgets.prices import Price
 from gateway.providers.interface import Provider
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
-from gateway.runs import loop
+from gateway.runs import loop, reading
 from gateway.runs import repository as records
 from gateway.runs.children import below, cancelling, ending, waking
 from gateway.runs.children.cancelling import Cancelled
@@ -69,7 +69,7 @@ class LiveUnitOfWork(CallUnitOfWork):
 
     async def calls(self, turn: TurnView) -> list[RunCall]:
         """Out of `tool_calls` and `approval_requests`."""
-        return await records.calls_by_id(self.own, self._execution.scope, [call.id for call in turn.calls])
+        return await reading.calls_by_id(self.own, self._execution.scope, [call.id for call in turn.calls])
 
     async def commit_turn(
         self,

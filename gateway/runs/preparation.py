@@ -16,7 +16,7 @@ from gateway.providers.interface import PromptMessage, ToolMessage, UserMessage
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing.resolution import ResolvedModel
 from gateway.providers.translation.names import safe
-from gateway.runs import loop, repository
+from gateway.runs import loop, reading, repository
 from gateway.runs.agents import members
 from gateway.runs.agents.members import AgentMember
 from gateway.runs.errors import NoSuchModel, ShadowsManagedTool
@@ -203,7 +203,7 @@ async def reopen(scope: TenantScope, run_id: uuid.UUID) -> RunExecution | None:
             return None
         run = taken.run
         shown, asked, transcript = await led_up_to(connection, scope, run)
-        view = from_rows(run, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+        view = from_rows(run, await reading.turns(connection, run_id), await reading.calls(connection, run_id))
         charged = await _charged(connection, view)
     deadline = time.monotonic() + run.profile["max_seconds"] - taken.elapsed - charged
     # Who watches a run that is taken over reads its text as it comes. The client of a compatible API has gone, and what
@@ -227,12 +227,12 @@ async def led_up_to(
 ) -> tuple[list[PromptMessage], Asked, tuple[PromptMessage, ...]]:
     """What a run began with, out of the rows: the messages before its own turns, what its client brought along, and
     the transcript as the client sent it."""
-    if kept_request := await repository.request(connection, run.id) if run.surface else None:
+    if kept_request := await reading.request(connection, run.id) if run.surface else None:
         client = serialization.loads(kept_request)
         transcript, known_runs = await transcripts.completed(connection, scope, client)
         shown, _ = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         return shown, Asked(client.client_tools, client.options), transcript
-    content, stored = await repository.user_message(connection, run)
+    content, stored = await reading.user_message(connection, run)
     return await _said(connection, run, content, [Attached.of(each) for each in stored]), Asked(), ()
 
 
@@ -264,7 +264,7 @@ async def _said(
     """What was said in the conversation before the run, and to begin it, with the files that this refers to."""
     if connection is None:
         return [UserMessage(content)]
-    runs, turns, calls = await repository.past(connection, run.conversation_id, run.id, messages.MOST_RUNS)
+    runs, turns, calls = await reading.past(connection, run.conversation_id, run.id, messages.MOST_RUNS)
     referred = [(run.id, files), *((each.id, [Attached.of(file) for file in each.attachments]) for each in runs)]
     parts = await attachments.parts(connection, referred)
     past = messages.of_past(runs, turns, calls, run.profile["max_result_bytes"], parts)

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from gateway.budgets.reservations import used
 from gateway.providers.interface import Answer, Usage
-from gateway.runs import preparation, repository
+from gateway.runs import preparation, reading, repository
 from gateway.runs.execution import RunExecution
 from gateway.runs.live_ports import LIVE_PORTS
 from gateway.runs.rows import Run, RunEnd, TurnValues
@@ -125,7 +125,7 @@ async def run_of(person: Person) -> Run:
     execution = await preparation.open(person.scope, preparation.ChatRequest("hello"))
     async with transaction(person.scope) as connection:
         await connection.execute("UPDATE runs SET lease_until = '2001-01-01' WHERE id = %s", [execution.view.id])
-        run = await repository.run(connection, person.scope, execution.view.id)
+        run = await reading.run(connection, person.scope, execution.view.id)
     assert run is not None
     return run
 

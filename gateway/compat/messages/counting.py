@@ -19,7 +19,7 @@ from gateway.providers.errors import ProviderError, ProviderRateLimited
 from gateway.providers.interface import Prompt, Unsupported
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing import resolution
-from gateway.runs import loop, repository
+from gateway.runs import loop, reading
 from gateway.runs.errors import NoSuchAgent, NoSuchModel
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.client_request import BadRequest, ClientRequest
@@ -55,7 +55,7 @@ async def _answer(request: Request) -> None:
 async def _count(tenant_scope: TenantScope, request: ClientRequest) -> int:
     named = names_model(request)
     async with transaction(tenant_scope) as connection:
-        row = await repository.context(connection, tenant_scope.user_id, None if named else request.model)
+        row = await reading.context(connection, tenant_scope.user_id, None if named else request.model)
         if row is None or row["agent_id"] is None:
             raise NoSuchAgent(None if named else request.model)
         shown, _ = await continuity.restored(connection, tenant_scope.user_id, request.messages)

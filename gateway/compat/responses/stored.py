@@ -10,7 +10,7 @@ from gateway.compat.serving import authenticated
 from gateway.compat.vendor_errors import VendorForm
 from gateway.http import asgi
 from gateway.http.asgi import Answer, Receive, Request, Scope, Send
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import serialization
 from gateway.runs.view import from_rows
@@ -36,11 +36,11 @@ async def _response(principal: Principal, response_id: str) -> dict[str, Any]:
     tenant_scope = TenantScope(principal.tenant_id, principal.user_id)
     run_id = uuid.UUID(ids.run_of_response(response_id) or NOBODY)
     async with transaction(tenant_scope) as connection:
-        run = await repository.run(connection, tenant_scope, run_id)
-        request = await repository.request(connection, run_id)
+        run = await reading.run(connection, tenant_scope, run_id)
+        request = await reading.request(connection, run_id)
         if run is None or request is None or run.surface != API.name:
             raise NoSuchResponse(response_id, "response_id")
-        view = from_rows(run, await repository.turns(connection, run_id), await repository.calls(connection, run_id))
+        view = from_rows(run, await reading.turns(connection, run_id), await reading.calls(connection, run_id))
     assert run.created_at is not None
     body = API.body(replies.reply(view, serialization.loads(request), int(run.created_at.timestamp())))
     if run.status == "failed":

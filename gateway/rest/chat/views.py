@@ -22,7 +22,7 @@ from gateway.rest.chat.stream_tokens import PARAMETER, StreamTokenAuthentication
 from gateway.rest.chat.streaming import begin, look, streaming
 from gateway.rest.framework.asynchronous import AsyncView
 from gateway.rest.framework.schema import problem, refusals
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.children import below
 from gateway.runs.errors import (
     AttachmentRefused,
@@ -241,8 +241,8 @@ class RunTraceView(AsyncView):
         """Per turn the model's text and usage, and every call with arguments, result, latency and gate decisions."""
         view = await following.look(self.tenant_scope, run_id)
         async with transaction(self.tenant_scope) as connection:
-            turns = await repository.turns(connection, run_id)
-            calls = await repository.calls(connection, run_id)
+            turns = await reading.turns(connection, run_id)
+            calls = await reading.calls(connection, run_id)
         limit = view.run.profile["max_result_bytes"]
         trace = [_turn(view.run, turn, [call for call in calls if call.turn == turn.number], limit) for turn in turns]
         whole = run_body(view)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from approvals.requests import callers_rights
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.errors import NoSuchAgent
 from tenants.scope.transactions import TenantScope, transaction
 from tools.gates.interface import Caller, GateResult, Rights
@@ -29,7 +29,7 @@ class Access:
 async def rights_under(scope: TenantScope, agent: str | None) -> tuple[Rights, str]:
     """The rights of the scope's user under an agent, or the tenant's default one, and its slug. Raises NoSuchAgent."""
     async with transaction(scope) as connection:
-        row = None if agent and "\x00" in agent else await repository.context(connection, scope.user_id, agent)
+        row = None if agent and "\x00" in agent else await reading.context(connection, scope.user_id, agent)
     if row is None or row["agent_id"] is None:
         raise NoSuchAgent(agent)
     return callers_rights.from_row(row, row), row["slug"]

@@ -16,7 +16,7 @@ from django.conf import settings
 from approvals.requests import callers_rights
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import Routing
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.errors import NoSuchAgent
 from tenants.people.changes import plain
 from tenants.scope.transactions import Connection, TenantScope, transaction
@@ -76,7 +76,7 @@ async def now(connection: Connection, scope: TenantScope, agent: str | None) -> 
 
 
 async def _read(connection: Connection, scope: TenantScope, agent: str | None) -> dict[str, Any]:
-    row = await repository.context(connection, scope.user_id, agent)
+    row = await reading.context(connection, scope.user_id, agent)
     if row is None or row["agent_id"] is None:
         raise NoSuchAgent(agent)
     return row
@@ -108,7 +108,7 @@ def _member(
 
 
 def profile_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run stores of its agent, out of a row of `repository.context`."""
+    """What a run stores of its agent, out of a row of `reading.context`."""
     profile = {name: row[name] for name in _PROFILE}
     if profile["max_run_usd"] is not None:
         profile["max_run_usd"] = plain(profile["max_run_usd"])

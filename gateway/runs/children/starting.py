@@ -20,7 +20,7 @@ from gateway.budgets import bounds, prices
 from gateway.providers.registry import UnknownModel
 from gateway.providers.routing import resolution
 from gateway.providers.routing.resolution import ResolvedModel
-from gateway.runs import loop, repository
+from gateway.runs import loop, reading, repository
 from gateway.runs.agents import members
 from gateway.runs.children import answers
 from gateway.runs.conversations import sessions
@@ -118,7 +118,7 @@ class ChildrenOfCall:
                 "An owner of the tenant can add it to the agent (/settings/agents/)."
             )
         while True:
-            row = await repository.context(self.connection, self.call.user_id, slug)
+            row = await reading.context(self.connection, self.call.user_id, slug)
             if row is None or row["agent_id"] is None:
                 raise ToolValidationError(f"There is no agent {slug[:80]!a} in this tenant.", "agent")
             profile = _profile(parent, members.profile_of(row) if slug != own else parent.profile, left)

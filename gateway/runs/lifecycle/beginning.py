@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 import psycopg
 
 from audit.calls.rows import ToolCall
-from gateway.runs import preparation
-from gateway.runs import repository as records
+from gateway.runs import preparation, reading
 from gateway.runs.children.starting import ChildrenOfCall
 from gateway.runs.conversations.sessions import SessionsOfCall
 from gateway.runs.errors import ConversationBusy, IdempotencyMismatch
@@ -57,7 +56,7 @@ async def _earlier(scope: TenantScope, request: ChatRequest, taken: psycopg.erro
     """The run that took the idempotency key, if that is what was taken."""
     if request.idempotency_key is not None:
         async with transaction(scope) as connection:
-            run = await records.run_by_key(connection, scope, request.idempotency_key)
+            run = await reading.run_by_key(connection, scope, request.idempotency_key)
         if run is not None:
             if run.request_hash != request.request_hash:
                 raise IdempotencyMismatch

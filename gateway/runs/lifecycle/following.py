@@ -13,7 +13,7 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 
 import psycopg
 
-from gateway.runs import repository as records
+from gateway.runs import reading
 from gateway.runs.children import below
 from gateway.runs.errors import NoSuchRun
 from gateway.runs.lifecycle.driving import driven_here
@@ -31,10 +31,10 @@ async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
         return held.view
     # In one moment, since somebody may be driving it.
     async with transaction(scope, snapshot=True) as connection:
-        run = await records.run(connection, scope, run_id)
+        run = await reading.run(connection, scope, run_id)
         if run is None:
             raise NoSuchRun(run_id)
-        view = from_rows(run, await records.turns(connection, run_id), await records.calls(connection, run_id))
+        view = from_rows(run, await reading.turns(connection, run_id), await reading.calls(connection, run_id))
         await below.fill(connection, scope, view)
         return view
 

@@ -30,7 +30,7 @@ from gateway.providers.interface import (
     ToolMessage,
     UserMessage,
 )
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.execution import RunExecution
 from gateway.runs.prompting import messages as prompts
 from gateway.runs.rows import Run, RunCall
@@ -149,7 +149,7 @@ async def restored(
 async def _turns(connection: Connection, run_ids: list[uuid.UUID]) -> dict[uuid.UUID, list[TurnView]]:
     if not run_ids:
         return {}
-    turns, calls = await repository.of_runs(connection, run_ids)
+    turns, calls = await reading.of_runs(connection, run_ids)
     return {
         run_id: turn_views(
             [turn for turn in turns if turn.run_id == run_id],

@@ -3,7 +3,7 @@
 import uuid
 
 from gateway.providers.interface import AssistantMessage, PromptMessage, SystemMessage
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.errors import NoSuchResponse
 from gateway.runs.prompting import continuity, serialization
 from gateway.runs.prompting.client_request import ClientRequest
@@ -34,7 +34,7 @@ async def completed(
             raise NoSuchResponse(f"resp_{previous}")
         assert connection is not None
         run, said = await _answer(connection, scope, previous)
-        kept_request = await repository.request(connection, run.id)
+        kept_request = await reading.request(connection, run.id)
         if kept_request is None:
             raise NoSuchResponse(f"resp_{previous}")
         earlier = serialization.loads(kept_request)
@@ -62,10 +62,10 @@ async def _own(
 
 async def _answer(connection: Connection, scope: TenantScope, run_id: str) -> tuple[Run, AssistantMessage]:
     """A run of the user's, and its answer as its client saw it. Raises NoSuchResponse."""
-    run = await repository.run(connection, scope, uuid.UUID(run_id))
+    run = await reading.run(connection, scope, uuid.UUID(run_id))
     if run is None or not run.surface:
         raise NoSuchResponse(f"resp_{run_id}")
-    turns = turn_views(*await repository.of_runs(connection, [run.id]))
+    turns = turn_views(*await reading.of_runs(connection, [run.id]))
     waited = [call for turn in turns for call in turn.calls if call.approval_id]
     return run, continuity.visible(turns, continuity.notice(waited) if waited else "")
 

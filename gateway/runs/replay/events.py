@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from gateway.runs import repository
+from gateway.runs import reading
 from gateway.runs.errors import RunNotOver
 from gateway.runs.replay.recording import Recording
 from gateway.runs.rows import Run, RunCall, Turn
@@ -72,10 +72,10 @@ def ensure_over(run: Run) -> None:
 async def stream(scope: TenantScope, run_id: uuid.UUID) -> AsyncIterator[bytes]:
     """The lines of one's own run that is over, turn by turn: no transaction is open while the reader takes them."""
     async with transaction(scope) as connection:
-        turns = await repository.turns(connection, run_id)
+        turns = await reading.turns(connection, run_id)
     for turn in turns:
         async with transaction(scope) as connection:
-            calls = await repository.calls(connection, run_id, turn.number)
+            calls = await reading.calls(connection, run_id, turn.number)
         for line in of_turn(run_id, turn.number, turn, calls):
             yield line
 

@@ -9,7 +9,7 @@ from approvals.requests import callers_rights
 from approvals.requests import repository as approvals
 from approvals.rows import ApprovalRequest
 from gateway.providers.interface import Answer, Opaque, PromptMessage, SuggestedCall, Usage
-from gateway.runs import preparation, repository
+from gateway.runs import preparation, reading
 from gateway.runs.execution import Asked
 from gateway.runs.rows import Run, RunCall, Turn
 from tenants.scope import transactions
@@ -74,8 +74,8 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
     scope = TenantScope(whose[0]["tenant_id"], whose[0]["user_id"])
     async with transaction(scope, snapshot=True) as connection:
         await connection.execute("SET TRANSACTION READ ONLY")
-        run = await repository.run(connection, scope, run_id)
-        calls = await repository.calls(connection, run_id)
+        run = await reading.run(connection, scope, run_id)
+        calls = await reading.calls(connection, run_id)
         ids = [call.id for call in calls]
         found = Recording(
             scope,
@@ -87,7 +87,7 @@ async def load(run_id: uuid.UUID, *, driven: bool = True) -> Recording:
             await _all(connection, _ENTRIES, scope.tenant_id, ids),
         )
         if run is not None:
-            found.turns = await repository.turns(connection, run_id)
+            found.turns = await reading.turns(connection, run_id)
         if run is not None and driven:
             found.shown, found.asked, found.transcript = await preparation.led_up_to(connection, scope, run)
             found.known = await callers_rights.load(connection, scope.user_id, run.profile)

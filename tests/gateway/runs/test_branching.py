@@ -6,7 +6,7 @@ import pytest
 
 from audit.calls import taint
 from gateway.providers.interface import UserMessage
-from gateway.runs import preparation, repository
+from gateway.runs import preparation, reading
 from gateway.runs.conversations import branching
 from gateway.runs.errors import NoSuchConversation, NoSuchRun, RunNotOver
 from gateway.runs.prompting import messages
@@ -19,7 +19,7 @@ from tests.people import Cast, Person
 async def _known(person: Person, conversation_id: uuid.UUID) -> list[str]:
     """What a run that begins in the conversation now is shown of what people have said."""
     async with transaction(TenantScope(*person.scope)) as connection:
-        found = await repository.past(connection, conversation_id, uuid.uuid4(), messages.MOST_RUNS)
+        found = await reading.past(connection, conversation_id, uuid.uuid4(), messages.MOST_RUNS)
     return [each.text for each in messages.of_past(*found, 1000) if isinstance(each, UserMessage)]
 
 

@@ -167,7 +167,7 @@ MUTATIONS = (
     Mutation(
         "what a run told another one is the user's own words",
         ("tests/gateway/runs/test_branching.py::test_what_a_run_told_another_is_nobodys_own_words",),
-        "gateway/runs/repository.py",
+        "gateway/runs/reading.py",
         "r.parent_run_id IS NULL AS by_person",
         "true AS by_person",
     ),

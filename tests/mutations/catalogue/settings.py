@@ -16,7 +16,7 @@ MUTATIONS = (
     Mutation(
         "runs begin with an archived agent",
         ("tests/agents/test_agents_api.py",),
-        "gateway/runs/repository.py",
+        "gateway/runs/reading.py",
         "LEFT JOIN agents a ON a.archived_at IS NULL",
         "LEFT JOIN agents a ON true",
     ),
