@@ -20,7 +20,7 @@ from psycopg.types.json import Jsonb
 from approvals import events
 from approvals.events import ApprovalEvents
 from approvals.rows import ApprovalRequest
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from tenants.scope import rows
 from tenants.scope.transactions import Connection
 from tools.gates.policy import Policy

@@ -13,7 +13,7 @@ from approvals.events import ApprovalEvents
 from approvals.requests import callers_rights, repository
 from approvals.requests.callers_rights import NO_AGENT
 from approvals.rules import evaluation
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from tenants.scope.transactions import Connection, TenantScope, transaction
 from tools.gates.interface import Rights
 from tools.gates.policy import Policy

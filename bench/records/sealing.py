@@ -102,7 +102,7 @@ async def _write(
     from django.conf import settings
     from psycopg.rows import dict_row
 
-    from audit.calls import recorder
+    from audit.calls import proposing, recorder
     from audit.canonical import sha256_hex
     from audit.identifiers import uuid7
     from tenants.scope.transactions import SET_SCOPE
@@ -119,7 +119,7 @@ async def _write(
         while time.monotonic() < end:
             count = max(1, round(dice.uniform(0.5, 1.5) * calls_of_each))
             calls = [
-                recorder.NewCall(
+                proposing.NewCall(
                     uuid7(),
                     position,
                     "save_note",
@@ -135,10 +135,10 @@ async def _write(
                 for position in range(count)
             ]
             fails, stays = dice.random() < ROLLED_BACK, dice.random() * LONGEST
-            place = recorder.Place(*scope, uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), 1)
+            place = proposing.Place(*scope, uuid.uuid4(), uuid.uuid4(), uuid.uuid4(), 1)
             await connection.execute("BEGIN")
             await connection.execute(SET_SCOPE, [str(each) for each in scope])
-            await recorder.propose(connection, place, calls, frozenset())
+            await proposing.propose(connection, place, calls, frozenset())
             await asyncio.sleep(stays)
             await connection.execute("ROLLBACK" if fails else "COMMIT")
             if not fails:

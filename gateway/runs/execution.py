@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from approvals.events import ApprovalEvents
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
 from gateway.budgets.prices import Price
 from gateway.providers.interface import ClientTool, Options, PromptMessage, Provider, UserMessage

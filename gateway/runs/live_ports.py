@@ -11,8 +11,9 @@ from approvals.events import ApprovalEvents
 from approvals.questions import resumption as answers
 from approvals.requests import repository, resumption
 from approvals.requests.unit_of_work import CallUnitOfWork
-from audit.calls import recorder, taint
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls import proposing, recorder, taint
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
 from audit.identifiers import uuid7
 from gateway.budgets.prices import Price
@@ -81,7 +82,7 @@ class LiveUnitOfWork(CallUnitOfWork):
         seen: Taint | None = None,
     ) -> tuple[Run | None, Sequence[ToolCall]]:
         """Under the driver's fence, with the calls' first ledger entries."""
-        written, call_rows, entries = recorder.new_rows(place, evaluated, queued)
+        written, call_rows, entries = proposing.new_rows(place, evaluated, queued)
         run = self._execution.view.run
         taint = None if seen is None else seen.labels
         return await records.commit_turn(self.own, run, values, rights, call_rows, entries, taint), written

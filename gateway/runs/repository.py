@@ -174,7 +174,7 @@ async def commit_turn(
     entries: Jsonb,
     taint: Collection[str] | None = None,
 ) -> Run | None:
-    """Write an answered turn with its calls, as `recorder.new_rows` has them; the run's new row, or None when the run
+    """Write an answered turn with its calls, as `proposing.new_rows` has them; the run's new row, or None when the run
     is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged, also when the
     conversation has read more than `taint`, where that is given."""
     held = {"version": rights.version, "valid_until": rights.valid_until}

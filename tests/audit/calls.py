@@ -4,7 +4,8 @@ import uuid
 from dataclasses import fields
 from typing import Any
 
-from audit.calls.recorder import Failure, NewCall, Outcome, Place
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure, Outcome
 from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7

@@ -20,8 +20,9 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
 from approvals.requests import erasure as approvals_erasure
-from audit.calls import begun, ledger, reading, recorder, reported
-from audit.calls.recorder import Failure, NewCall, Outcome, Place
+from audit.calls import begun, ledger, proposing, reading, recorder, reported
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure, Outcome
 from audit.calls.reported import Reported
 from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
@@ -205,13 +206,13 @@ async def _ran(connection: Connection, place: Place, call_id: uuid.UUID, outcome
 
 async def _succeeded(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = _call(rng)
-    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    await proposing.propose(connection, place, [call], frozenset([call.id]))
     await _ran(connection, place, call.id, _outcome(rng))
 
 
 async def _cut(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = _call(rng)
-    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    await proposing.propose(connection, place, [call], frozenset([call.id]))
     kept = {"truncated": True, "original_bytes": 2_000_000, "data": "x" * 50}
     whole = Outcome(output=kept, output_bytes=2_000_000, output_hash=sha256_hex("x" * 2_000_000), display="Much.")
     await _ran(connection, place, call.id, whole)
@@ -219,18 +220,18 @@ async def _cut(connection: Connection, place: Place, approver: uuid.UUID, rng: r
 
 async def _refused(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     refusal = Failure("validation_error", "title is missing.", "title", "The arguments were not valid.")
-    await recorder.propose(connection, place, [_call(rng, refusal=refusal)], frozenset())
+    await proposing.propose(connection, place, [_call(rng, refusal=refusal)], frozenset())
 
 
 async def _unreadable(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     refusal = Failure("validation_error", "The arguments are not valid JSON.")
     broken = _call(rng, input=None, input_raw='{"title": ', params_hash=None, refusal=refusal)
-    await recorder.propose(connection, place, [broken], frozenset())
+    await proposing.propose(connection, place, [broken], frozenset())
 
 
 async def _failed(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
     call = _call(rng)
-    await recorder.propose(connection, place, [call], frozenset([call.id]))
+    await proposing.propose(connection, place, [call], frozenset([call.id]))
     await _ran(
         connection, place, call.id, Outcome(failure=Failure("timeout", "Too slow."), display="x", execution_time_ms=9)
     )
@@ -243,7 +244,7 @@ async def _reported(connection: Connection, place: Place, approver: uuid.UUID, r
 
 
 async def _withdrawn(connection: Connection, place: Place, approver: uuid.UUID, rng: random.Random) -> None:
-    await recorder.propose(connection, place, [_call(rng)], frozenset())
+    await proposing.propose(connection, place, [_call(rng)], frozenset())
     await recorder.withdraw(connection, place.run_id, Failure("cancelled", "Cancelled."))
 
 
@@ -265,7 +266,7 @@ async def _denied(connection: Connection, place: Place, approver: uuid.UUID, rng
 
 async def _held(connection: Connection, place: Place, rng: random.Random) -> ToolCall:
     call = _call(rng, tier="elevated", approval_id=uuid7())
-    await recorder.propose(connection, place, [call], frozenset())
+    await proposing.propose(connection, place, [call], frozenset())
     request = {
         "id": call.approval_id, "tenant_id": place.tenant_id, "user_id": place.user_id, "call_id": call.id,
         "run_id": place.run_id, "conversation_id": place.conversation_id, "agent": "default",
@@ -355,7 +356,7 @@ async def drop_month(world: RunPorts, count: int) -> None:
             moment = OLD_MONTH + timedelta(minutes=number)
             call_id = uuid.UUID(int=int(moment.timestamp() * 1000) << 80 | uuid7().int & ((1 << 80) - 1))
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
-            await recorder.propose(connection, place, [_call(rng, id=call_id)], frozenset([call_id]))
+            await proposing.propose(connection, place, [_call(rng, id=call_id)], frozenset([call_id]))
             await _ran(connection, place, call_id, _outcome(rng))
             ids.append(call_id)
         low, high = (
@@ -407,7 +408,7 @@ async def leave_open(world: RunPorts) -> None:
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
             call = _call(rng)
             async with connection.transaction():
-                await recorder.propose(connection, place, [call], frozenset([call.id] if state else []))
+                await proposing.propose(connection, place, [call], frozenset([call.id] if state else []))
                 if state >= 2:
                     await begun.claim(connection, TenantScope(tenant_id, user_id), call.id, 15)
         async with connection.transaction():

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.db import connections
 
-from audit.calls import begun, recorder
+from audit.calls import begun, proposing
 from audit.log import merkle, sealing, tiles
 from audit.log.errors import SealingRefused
 from audit.log.leaves import leaf_hash
@@ -99,7 +99,7 @@ async def write_calls(person: Person, count: int = 1) -> list[uuid.UUID]:
     """Calls that were refused: two entries each; their ids."""
     calls = [new_call(position, REFUSED) for position in range(count)]
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), calls, frozenset())
+        await proposing.propose(connection, place(person), calls, frozenset())
     return [call.id for call in calls]
 
 
@@ -107,7 +107,7 @@ async def write_success(person: Person) -> uuid.UUID:
     """A call that ran and succeeded; its id."""
     call = new_call()
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(person), [call], frozenset([call.id]))
         claimed = await begun.claim(connection, person.scope, call.id, 15)
         assert claimed is not None
         assert await begun.settle(connection, claimed, success())

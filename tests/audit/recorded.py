@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from audit.calls import begun, ledger, recorder
+from audit.calls import begun, ledger, proposing, recorder
 from audit.calls.recorder import Failure
 from audit.identifiers import uuid7
 from tenants.scope.transactions import transaction
@@ -29,7 +29,7 @@ async def in_status(person: Person, status: str) -> Row:
     call = new_call(refusal=REFUSED if status == "error" else None, approval_id=held)
     queued = frozenset() if status in ("proposed", "awaiting_approval", "error") else frozenset([call.id])
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], queued)
+        await proposing.propose(connection, place(person), [call], queued)
     if status in ("claimed", "running", "success"):
         async with transaction(person.scope) as connection:
             claimed = await begun.claim(connection, person.scope, call.id, 15)

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit.calls import begun, decisions, ledger, recorder
+from audit.calls import begun, decisions, ledger, proposing
 from audit.retention import erasure as audit_erasure
 from audit.retention.erasure import Cause, Scope
 from gateway.runs.conversations import erasure
@@ -38,7 +38,7 @@ async def _settled(person: Person, count: int = 1, **more: Any) -> list[uuid.UUI
     """Calls of one turn that succeeded."""
     calls = [new_call(position, **more) for position in range(count)]
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), calls, frozenset(call.id for call in calls))
+        await proposing.propose(connection, place(person), calls, frozenset(call.id for call in calls))
         for call in calls:
             row = await begun.claim(connection, person.scope, call.id, 15)
             assert row is not None
@@ -156,7 +156,7 @@ async def test_where_nobody_says_how_decisions_are_read_nothing_is_erased(
 async def test_a_refused_call_is_erased_too(tenant: Cast) -> None:
     call = new_call(refusal=REFUSED)
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.propose(connection, place(tenant.alice), [call], frozenset())
+        await proposing.propose(connection, place(tenant.alice), [call], frozenset())
     [before] = calls_of(tenant)
     await erasure.ask(tenant.alice.principal, "call", call.id)
     assert calls_of(tenant) == [_erased(before)]
@@ -166,7 +166,7 @@ async def test_a_refused_call_is_erased_too(tenant: Cast) -> None:
 async def test_a_call_that_is_not_final_is_not_erased(tenant: Cast) -> None:
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
+        await proposing.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
     before = calls_of(tenant), entries_of(tenant)
     with pytest.raises(StillOpen, match="not final"):
         await erasure.ask(tenant.alice.principal, "call", call.id)
@@ -240,7 +240,7 @@ async def test_of_two_erasures_at_once_each_call_is_erased_by_one(tenant: Cast) 
 async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it_settled(tenant: Cast) -> None:
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
+        await proposing.propose(connection, place(tenant.alice), [call], frozenset({call.id}))
         row = await begun.claim(connection, tenant.alice.scope, call.id, 15)
     cause = Cause(tenant.id, Scope.CALL, call.id)
 

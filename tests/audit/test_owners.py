@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit.calls import recorder, reported
-from audit.calls.recorder import Place
+from audit.calls import proposing, reported
+from audit.calls.proposing import Place
 from audit.calls.reported import Reported
 from tenants.models import User
 from tenants.scope.routing import on_login
@@ -44,7 +44,7 @@ def _deletes_waiting() -> int:
 
 async def _propose(scope: TenantScope) -> None:
     async with transaction(scope) as connection:
-        await recorder.propose(connection, Place(*scope, origin="api"), [new_call()], frozenset())
+        await proposing.propose(connection, Place(*scope, origin="api"), [new_call()], frozenset())
 
 
 def test_what_each_call_writes_locks_no_row_of_its_tenant_or_user() -> None:
@@ -87,7 +87,7 @@ async def test_tenants_and_users_stay_of_whose_turns_something_is_known(tenant: 
 async def test_whoever_deletes_a_user_waits_for_a_call_without_a_run_and_finds_it(tenant: Cast) -> None:
     scope = tenant.alice.scope
     async with transaction(scope) as connection:
-        await recorder.propose(connection, Place(*scope, origin="api"), [new_call()], frozenset())
+        await proposing.propose(connection, Place(*scope, origin="api"), [new_call()], frozenset())
         await (await connection.execute("SELECT 1")).fetchall()
         deleting = asyncio.create_task(asyncio.to_thread(_delete, "users", tenant.alice.scope.user_id))
         await eventually(lambda: _deletes_waiting() > 0)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from audit.calls import recorder
+from audit.calls import proposing
 from audit.identifiers import uuid7
 from tenants.scope import transactions
 from tenants.scope.transactions import transaction
@@ -24,7 +24,7 @@ def _at(moment: datetime) -> uuid.UUID:
 
 async def _partition_of(tenant: Cast, call_id: uuid.UUID) -> str:
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.propose(connection, place(tenant.alice), [new_call(id=call_id)], frozenset())
+        await proposing.propose(connection, place(tenant.alice), [new_call(id=call_id)], frozenset())
     [row] = rows("SELECT tableoid::regclass::text AS name FROM tool_calls WHERE id = %(id)s", id=call_id)
     return str(row["name"])
 

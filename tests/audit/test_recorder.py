@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
-from audit.calls import begun, ledger, recorder
+from audit.calls import begun, ledger, proposing, recorder
 from audit.calls.recorder import Failure, Outcome
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
@@ -200,7 +200,7 @@ async def test_another_tenant_moves_nothing(tenant: Cast, other_tenant: Cast) ->
 async def test_a_turns_calls_are_written_together_with_their_entries(tenant: Cast) -> None:
     calls = [new_call(0), new_call(1, REFUSED), new_call(2)]
     async with transaction(tenant.alice.scope) as connection:
-        written = await recorder.propose(connection, place(tenant.alice), calls, frozenset([calls[0].id]))
+        written = await proposing.propose(connection, place(tenant.alice), calls, frozenset([calls[0].id]))
     assert [row_of(call.id)["status"] for call in calls] == ["queued", "error", "proposed"]
     assert [kinds_of(call.id) for call in calls] == [["proposed"], ["proposed", "settled"], ["proposed"]]
     for made in written:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 
-from audit.calls import begun, recorder
+from audit.calls import begun, proposing, recorder
 from audit.calls.recorder import Failure, Outcome
 from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place, success
@@ -155,6 +155,6 @@ async def test_a_ledger_that_cannot_be_written_stops_the_call(tenant: Cast, othe
     assert rows("SELECT id FROM tool_calls WHERE id = %(id)s", id=call.id) == []
 
 
-async def _propose(within: Person, of: Person, call: recorder.NewCall) -> None:
+async def _propose(within: Person, of: Person, call: proposing.NewCall) -> None:
     async with transaction(within.scope) as connection:
-        await recorder.propose(connection, place(of), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(of), [call], frozenset([call.id]))

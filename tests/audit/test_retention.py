@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from approvals.requests.erasure import erase_between
-from audit.calls import begun, ledger, recorder
+from audit.calls import begun, ledger, proposing
 from audit.identifiers import uuid7
 from audit.retention import erasure as audit_erasure
 from audit.retention import expiry
@@ -49,7 +49,7 @@ async def _call(person: Person, moment: datetime, *, final: bool = True) -> uuid
     """A refused call of that moment, or one that is queued."""
     call = new_call(id=_at(moment), refusal=REFUSED if final else None)
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], frozenset() if final else frozenset({call.id}))
+        await proposing.propose(connection, place(person), [call], frozenset() if final else frozenset({call.id}))
     return call.id
 
 

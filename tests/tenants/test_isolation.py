@@ -9,7 +9,7 @@ import pytest
 from django.db import connections
 from django.db import transaction as django_transaction
 
-from audit.calls import recorder
+from audit.calls import proposing
 from audit.models import LedgerEntry, ToolCall
 from gateway.models import Agent, Conversation, Message, Run, Turn
 from tenants.models import ApiKey, Membership, Tenant, User
@@ -262,7 +262,7 @@ async def test_a_call_is_not_run_for_a_message_that_names_another_tenant(
 ) -> None:
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
-        await recorder.propose(connection, place(tenant.alice), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(tenant.alice), [call], frozenset([call.id]))
     of_call = "SELECT * FROM tool_calls WHERE id = %(id)s"
     of_tenants = "SELECT title FROM notes WHERE tenant_id = ANY(%(t)s)"
     tenants = [tenant.id, other_tenant.id]

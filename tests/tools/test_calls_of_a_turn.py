@@ -10,7 +10,7 @@ from django.conf import settings
 from django.test import override_settings
 from redis import Redis
 
-from audit.calls.recorder import NewCall
+from audit.calls.proposing import NewCall
 from tools.gates import order, policy, rate_counter
 from tools.gates.interface import Caller, Rights
 from tools.gates.policy import Setting

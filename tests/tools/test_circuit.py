@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from redis.exceptions import ConnectionError as RedisAway
 
-from audit.calls import recorder
+from audit.calls import proposing
 from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place
 from tests.database import rows
@@ -142,7 +142,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
 async def _called(person: Person) -> tuple[str, str | None]:
     call = new_call(tool_name="failing", input={})
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(person), [call], frozenset([call.id]))
     await execution.execute(*person.scope, call.id)
     [row] = rows("SELECT status, error_code FROM tool_calls WHERE id = %(id)s", id=call.id)
     return row["status"], row["error_code"]

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit.calls import begun, ledger, recorder
+from audit.calls import begun, ledger, proposing, recorder
 from gateway.operations import sweeper
 from tenants.scope import transactions
 from tenants.scope.transactions import transaction
@@ -100,7 +100,7 @@ async def traffic(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Traffic]:
 async def _queued(person: Person, **more: Any) -> uuid.UUID:
     call = new_call(tool_name="noting", input={}, **more)
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(person), [call], frozenset([call.id]))
     return call.id
 
 

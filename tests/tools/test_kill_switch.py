@@ -11,8 +11,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from audit.calls import begun, recorder
-from audit.calls.recorder import Place
+from audit.calls import begun, proposing
+from audit.calls.proposing import Place
 from audit.calls.rows import ToolCall
 from tenants.people import changes
 from tenants.scope.routing import on_login
@@ -126,7 +126,7 @@ async def _queued(tenant: Cast, where: Place) -> ToolCall:
     """A call that waits in the queue."""
     call = new_call()
     async with transaction(tenant.alice.scope) as connection:
-        [made] = await recorder.propose(connection, where, [call], frozenset({call.id}))
+        [made] = await proposing.propose(connection, where, [call], frozenset({call.id}))
     return made
 
 

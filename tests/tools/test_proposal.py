@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from approvals.rules.evaluation import Rule
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from audit.identifiers import uuid7
 from tools.gates import order, policy
 from tools.gates.interface import Caller, Rights, RightsChanged, RulesExhausted

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audit.calls.recorder import Failure, NewCall
+from audit.calls.proposing import NewCall
+from audit.calls.recorder import Failure
 from audit.canonical import sha256_hex
 from audit.identifiers import uuid7
 from tools.errors import ToolValidationError

@@ -14,7 +14,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from audit.calls import reading, recorder
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
 from audit.canonical import canonical
 from audit.identifiers import uuid7

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from audit.calls.rows import ToolCall
 from tenants.scope.transactions import Connection, TenantScope
 from tools import handles

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from audit.calls.rows import ToolCall
 from tools.gates.interface import Caller, Gate, Rights, RightsChanged, RulesExhausted, Taint
 from tools.invocation import evaluation

@@ -3,8 +3,8 @@
 import uuid
 from collections.abc import Sequence
 
-from audit.calls import recorder
-from audit.calls.recorder import NewCall, Place
+from audit.calls import proposing
+from audit.calls.proposing import NewCall, Place
 from audit.calls.rows import ToolCall
 from tenants.scope.functions import Function
 from tenants.scope.transactions import Connection, TenantScope
@@ -20,8 +20,8 @@ async def propose(
     queued: frozenset[uuid.UUID],
     rights: Rights,
 ) -> list[ToolCall]:
-    """Write calls as `recorder.propose` does, within the connection's transaction, or alone. Raises RightsChanged."""
-    written, call_rows, entries = recorder.new_rows(place, calls, queued)
+    """Write calls as `proposing.propose` does, within the connection's transaction, or alone. Raises RightsChanged."""
+    written, call_rows, entries = proposing.new_rows(place, calls, queued)
     [holds] = await _PROPOSE.on(
         connection,
         TenantScope(place.tenant_id, place.user_id),

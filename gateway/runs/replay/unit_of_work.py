@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from approvals.events import ApprovalEvents
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure
 from audit.calls.rows import ToolCall
 from gateway.runs.execution import RunExecution
 from gateway.runs.replay.state import ReplayState

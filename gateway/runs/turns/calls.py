@@ -5,7 +5,7 @@ import uuid
 from collections import Counter
 from collections.abc import Sequence
 
-from audit.calls.recorder import NewCall, Place
+from audit.calls.proposing import NewCall, Place
 from audit.calls.rows import ToolCall
 from gateway.providers.interface import Answer
 from gateway.runs.execution import RunExecution, RunLost, UnitOfWork, advance

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from audit.calls import begun, recorder
+from audit.calls import begun, proposing
 from audit.calls.recorder import Failure, Outcome
 from audit.log import counting, sealing
 from tenants.scope.transactions import transaction
@@ -19,7 +19,7 @@ from tests.people import Cast, Person
 async def _ran(person: Person, milliseconds: int | None, *, failure: Failure | None = None, **call: Any) -> None:
     new = new_call(**call)
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [new], frozenset([new.id]))
+        await proposing.propose(connection, place(person), [new], frozenset([new.id]))
         claimed = await begun.claim(connection, person.scope, new.id, 15)
         assert claimed is not None
         outcome = Outcome(failure=failure, output={} if failure is None else None, execution_time_ms=milliseconds)
@@ -60,7 +60,7 @@ async def test_every_outcome_is_counted_where_it_belongs(people: Cast) -> None:
 async def test_a_call_is_counted_when_its_end_is_sealed_and_never_again(people: Cast) -> None:
     call = new_call()
     async with transaction(people.alice.scope) as connection:
-        await recorder.propose(connection, place(people.alice), [call], frozenset([call.id]))
+        await proposing.propose(connection, place(people.alice), [call], frozenset([call.id]))
     await sealing.seal()
     assert rows("SELECT * FROM tool_call_counts") == []
     async with transaction(people.alice.scope) as connection:
@@ -76,7 +76,7 @@ async def test_names_that_are_no_tools_share_one_count(people: Cast) -> None:
     for name in ("made_up", "made_up_too"):
         calls = [new_call(0, REFUSED, tool_name=name, tier=None)]
         async with transaction(people.alice.scope) as connection:
-            await recorder.propose(connection, place(people.alice), calls, frozenset())
+            await proposing.propose(connection, place(people.alice), calls, frozenset())
     await sealing.seal()
     assert _counts(None, people.id, "") == {"calls": 2, "refused": 2}
     assert _counts(None, people.id, "made_up") == {}

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from django.conf import settings
 
-from audit.calls import recorder
+from audit.calls import proposing
 from audit.log import sealing
 from tenants.scope.transactions import transaction
 from tests.audit import logs, proofs
@@ -51,7 +51,7 @@ async def test_nothing_new_makes_no_checkpoint(people: Cast) -> None:
 async def test_an_entry_that_is_committed_late_is_sealed_late(people: Cast) -> None:
     async with transaction(people.alice.scope) as late:
         call = new_call(0, REFUSED)
-        await recorder.propose(late, place(people.alice), [call], frozenset())
+        await proposing.propose(late, place(people.alice), [call], frozenset())
         await (await late.execute("SELECT 1")).fetchone()
         [early] = await logs.write_calls(people.bob)
         await sealing.seal()
@@ -76,7 +76,7 @@ async def test_entries_that_are_rolled_back_leave_no_gap_in_the_log(people: Cast
 
 async def _write_and_fail(person: Person) -> None:
     async with transaction(person.scope) as connection:
-        await recorder.propose(connection, place(person), [new_call(0, REFUSED)], frozenset())
+        await proposing.propose(connection, place(person), [new_call(0, REFUSED)], frozenset())
         raise ZeroDivisionError
 
 
@@ -100,7 +100,7 @@ async def test_a_storm_of_writers_is_sealed_exactly_once(people: Cast, others: C
             fails, stays = dice.random() < 0.1, dice.choice((0, 0, 1, 3))
             try:
                 async with transaction(person.scope) as connection:
-                    await recorder.propose(connection, place(person), calls, frozenset())
+                    await proposing.propose(connection, place(person), calls, frozenset())
                     await (await connection.execute("SELECT 1")).fetchone()
                     target = rounds[0] + stays
                     async with moved:

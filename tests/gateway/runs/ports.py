@@ -11,7 +11,8 @@ from typing import Any
 
 from approvals.events import ApprovalEvents
 from approvals.requests import callers_rights
-from audit.calls.recorder import Failure, NewCall, Place
+from audit.calls.proposing import NewCall, Place
+from audit.calls.recorder import Failure
 from gateway.providers.interface import Answer, Family, Prompt, SuggestedCall, UserMessage
 from gateway.providers.routing.resolution import ResolvedModel
 from gateway.runs.execution import RunExecution

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from audit.calls.recorder import Place
+from audit.calls.proposing import Place
 from gateway.budgets.reservations import used
 from gateway.providers.interface import Answer, Usage
 from gateway.runs import preparation
