@@ -176,6 +176,7 @@ class RunExecution:
     `asked` is what a client of a compatible API wants beside the messages, and `transcript` those as it sent them.
     `streams`: somebody wants the text as it
     comes. `known` are the user's rights as of the last look at them, `routing` its tenant's providers and models.
+    `told`: somebody may know of the run before it ends or waits; until then a crash of the database may lose it.
     `woken` is set when the run's calls may have changed; `sent`: calls were sent and not looked at since.
     """
 
@@ -189,6 +190,7 @@ class RunExecution:
     transcript: tuple[PromptMessage, ...] = ()
     known: Rights | None = None
     routing: Routing | None = None
+    told: bool = True
     wake_up: WakeUp = field(default_factory=WakeUp)
     sent: bool = False
     _offered: tuple[Policy, frozenset[str], Offer] | None = None

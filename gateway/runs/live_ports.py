@@ -83,9 +83,9 @@ class LiveUnitOfWork(CallUnitOfWork):
     ) -> tuple[Run | None, Sequence[ToolCall]]:
         """Under the driver's fence, with the calls' first ledger entries."""
         written, call_rows, entries = proposing.new_rows(place, evaluated, queued)
-        run = self._execution.view.run
+        run, told = self._execution.view.run, self._execution.told
         taint = None if seen is None else seen.labels
-        return await records.commit_turn(self.own, run, values, rights, call_rows, entries, taint), written
+        return await records.commit_turn(self.own, run, values, rights, call_rows, entries, taint, told), written
 
     async def taint(self) -> Taint:
         """By the rows of its conversation, and the messages that the model is shown."""

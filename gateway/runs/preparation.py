@@ -104,12 +104,15 @@ async def _opened(
             transcript, known_runs = await transcripts.completed(connection, scope, client)
             shown, conversation_id = await continuity.restored(connection, scope.user_id, transcript, known_runs)
         new = _new(scope, request, member, model, conversation_id, key_id)
+        # A key is remembered, and one that comes again asks for this run.
+        told = request.streams or request.idempotency_key is not None
         run = await repository.begin(
             connection,
             new,
             version=member.version,
             new_conversation=conversation_id is None,
             request=None if client is None else serialization.dumps(client),
+            told=told,
         )
         await _remember_results(connection, new, transcript)
         files: list[Attached] = []
@@ -129,6 +132,7 @@ async def _opened(
         transcript=transcript,
         known=member.rights,
         routing=member.routing,
+        told=told,
     )
 
 

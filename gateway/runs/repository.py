@@ -36,7 +36,7 @@ _BEGIN = Function(
     version="uuid", new_conversation="bool", id="uuid", conversation_id="uuid", message_id="uuid",
     user_message_id="uuid", agent_id="uuid", profile="jsonb", model="text", surface="text", lease="int4",
     idempotency_key="text", request_hash="bytea", content="text", title="text", request="text",
-    key_id="uuid", priced="bool",
+    key_id="uuid", priced="bool", durable="bool",
 )  # fmt: skip
 _TURN: dict[str, Any] = {
     "run_id": "uuid", "fence": "int4", "turn_id": "uuid", "attempt": "int4", "text": "text", "calls": "int4",
@@ -102,6 +102,7 @@ _COMMIT_TURN = Function(
     lambda holds, *change: (holds, change),
     columns=f"holds, {_CHANGING}",
     version="uuid", valid_until="timestamptz", **_TURN, call_rows="jsonb", entries="jsonb", taint="text[]",
+    durable="bool",
 )  # fmt: skip
 _CANCEL_TREE = Function(
     "cancel_tree",
@@ -139,16 +140,20 @@ async def begin(
     version: uuid.UUID,
     new_conversation: bool,
     request: str | None = None,
+    told: bool = True,
 ) -> Run:
     """Write the user's message and its run, in progress, with what its client asked over a compatible API; nobody else
     has the transcript. Within the connection's transaction, or alone. Returns the run's row.
 
-    `version`: of the rights that the profile was read with. Raises RightsChanged, NoSuchConversation,
-    BudgetExhausted, ModelUnpriced; UniqueViolation on a second open run or a used key. Then nothing is written.
+    `version`: of the rights that the profile was read with. Where nobody is `told` of a run that is begun alone before
+    it ends or waits, a crash of the database may lose it, with all that came of it. Raises RightsChanged,
+    NoSuchConversation, BudgetExhausted, ModelUnpriced; UniqueViolation on a second open run or a used key. Then nothing
+    is written.
     """
     values = rows.values(new)
     scope = TenantScope(values.pop("tenant_id"), values.pop("user_id"))
     begun = {"version": version, "new_conversation": new_conversation, "request": request}
+    begun["durable"] = told or connection is not None
     values["profile"] = jsonb.plain(new.profile)
     [outcome] = await _BEGIN.on(connection, scope, **values, **begun)
     if outcome == "rights_changed":
@@ -173,12 +178,15 @@ async def commit_turn(
     call_rows: Jsonb,
     entries: Jsonb,
     taint: Collection[str] | None = None,
+    told: bool = True,
 ) -> Run | None:
     """Write an answered turn with its calls, as `proposing.new_rows` has them; the run's new row, or None when the run
     is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged, also when the
-    conversation has read more than `taint`, where that is given."""
+    conversation has read more than `taint`, where that is given. `told` is as with `begin`: nobody sees an effect of
+    the calls that outlives them."""
     held = {"version": rights.version, "valid_until": rights.valid_until}
     calls = {"call_rows": call_rows, "entries": entries, "taint": None if taint is None else sorted(taint)}
+    held["durable"] = told or connection is not None
     [(holds, change)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
     if not holds:
         raise RightsChanged

@@ -2,7 +2,9 @@
 -- the member's own. Takes tenant and member; the version of the rights that the agent's profile was read with; whether
 -- the conversation is new; the columns of the run, the lease in seconds, the user's message, the title of a new
 -- conversation, and what the client of a compatible API asked (NULL otherwise); the key that the request came with
--- (NULL with a session), and whether the model has a price.
+-- (NULL with a session), and whether the model has a price; and whether the run has to survive a crash of the database
+-- from now on. One that nobody has been told of need not: what comes of it is durable only together with it, since the
+-- log is written in order.
 -- Returns `begun`, or `begun_budgeted` when the tenant has budgets or the run a limit of tokens or money; or
 -- `rights_changed`, `no_conversation`, or which budget refuses it (the JSON of `spent_budget`; {scope: `run`, unpriced}
 -- where the run has a limit of money and its model no price), and then writes nothing. Raises
@@ -11,13 +13,15 @@
 CREATE OR REPLACE FUNCTION begin_run(
     tenant uuid, member uuid, version uuid, new_conversation boolean, id uuid, conversation_id uuid, message_id uuid,
     user_message_id uuid, agent_id uuid, profile jsonb, model text, surface text, lease int4, idempotency_key text,
-    request_hash bytea, content text, title text, request text, key_id uuid, priced boolean
+    request_hash bytea, content text, title text, request text, key_id uuid, priced boolean,
+    durable boolean DEFAULT true
 ) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     budgeted boolean;
     refusal jsonb;
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
+    IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
     IF rights_version(tenant) IS DISTINCT FROM version THEN RETURN 'rights_changed'; END IF;
     budgeted := EXISTS (SELECT FROM budgets b WHERE b.tenant_id = tenant);
     IF budgeted THEN

@@ -2,7 +2,8 @@
 -- rights that the calls were evaluated by and until when those hold (`rights_hold`); the run and its fence; the turn's
 -- columns; what it used (`settle_turn`); what `record_calls` takes; and what the conversation had read when the calls
 -- were evaluated (`taint_labels`; NULL: for none of them that matters). One that has read more by now is evaluated
--- again: that counts as rights which do not hold.
+-- again: that counts as rights which do not hold; and whether the turn has to survive a crash of the database from now
+-- on (see `begin_run`).
 -- Returns one row: whether the rights are still those, and the run's new row, which is null when the run is not this
 -- driver's any more. In both cases nothing is written.
 -- Called by web and workers (app). Locks the run's row, and the windows of the
@@ -11,10 +12,11 @@ CREATE OR REPLACE FUNCTION commit_turn(
     tenant uuid, member uuid, version uuid, valid_until timestamptz, run_id uuid, fence int4, turn_id uuid,
     attempt int4, text text, calls int4, finish_reason text, input_tokens int8, output_tokens int8, latency_ms int4,
     more text, usage jsonb, call_rows jsonb, entries jsonb,
-    taint text[]
+    taint text[], durable boolean DEFAULT true
 ) RETURNS TABLE (holds boolean, run runs) LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('toolgate.tenant', tenant::text, true), set_config('toolgate.user', member::text, true);
+    IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
     holds := rights_hold(tenant, version, valid_until);
     IF taint IS NOT NULL THEN
         -- A run that is not there any more is not this driver's, whatever was read.
