@@ -19,7 +19,7 @@ from bench.rig.load import Plan
 from bench.rig.measure import Figures, median
 from bench.rig.stack import Stack
 from bench.rig.upstream import FOUND, SERVICE_SECONDS, WORDS
-from bench.scenarios import COMPATIBLE_PATH, CONTENT, V1_CHAT, request_text
+from bench.scenarios import COMPATIBLE_PATH, CONTENT, V1_CHAT, V1_TOOL, request_text
 
 PROVIDER_PORT = 8199
 PEERS = {"litellm": "LiteLLM", "contextforge": "ContextForge"}
@@ -32,7 +32,11 @@ MEASURED = (
     ("streamed, c1", True, 1),
     ("streamed, c16", True, 16),
 )
+# What no peer does: the call is decided about, run by a worker and recorded. Beside the peers' chats and bare calls it
+# says what that costs on the machine of the hour.
+GOVERNED = (("chat with one governed call, c1", 1), ("chat with one governed call, c16", 16))
 TOOL_CALLS = "tools/call at /mcp, c16"
+_TOOLS = (*((title, False) for title, _ in GOVERNED), (TOOL_CALLS, False))
 OURS = ("web", "worker", "beat", "postgres", "redis")
 WARM_UP_SECONDS, WARM_SECONDS = 2.0, 0.5
 
@@ -119,17 +123,25 @@ def _peers(parser: argparse.ArgumentParser, given: argparse.Namespace) -> list[G
 
 
 def run(stack: Stack, gateways: list[Gateway], rounds: int, seconds: float) -> dict[str, dict[str, Figures]]:
-    """By gateway and title, the median of the rounds; the gateways take turns, so that all share a noisy moment."""
+    """By gateway and title, the median of the rounds; the gateways take turns, so that all share a noisy moment.
+
+    Toolgate is the first of them.
+    """
     samples: dict[str, dict[str, list[Figures]]] = {each.name: {} for each in gateways}
     for each in gateways:
         for streamed in (False, True):
             _sample(stack, each, each.plan(streamed, 16, WARM_UP_SECONDS))
         _sample(stack, each, each.tool_plan(16, WARM_UP_SECONDS))
+    ours = gateways[0]
+    _sample(stack, ours, V1_TOOL.plan(stack, 16, WARM_UP_SECONDS, 0))
     for _ in range(rounds):
         for title, streamed, concurrency in MEASURED:
             for each in gateways:
                 figures = _sample(stack, each, each.plan(streamed, concurrency, seconds))
                 samples[each.name].setdefault(title, []).append(figures)
+        for title, concurrency in GOVERNED:
+            plan = V1_TOOL.plan(stack, concurrency, seconds, WARM_SECONDS)
+            samples[ours.name].setdefault(title, []).append(_sample(stack, ours, plan))
         for each in gateways:
             samples[each.name].setdefault(TOOL_CALLS, []).append(_sample(stack, each, each.tool_plan(16, seconds)))
     return {name: {title: median(each) for title, each in titles.items()} for name, titles in samples.items()}
@@ -146,8 +158,8 @@ def text(measured: dict[str, dict[str, Figures]], memory: dict[str, float]) -> s
     """The table: a column a gateway, Toolgate first."""
     names = list(measured)
     lines = [f"  {'per second; p50 ms; CPU ms a request':<40}" + "".join(f"{name:>26}" for name in names)]
-    for title, streamed, _ in (*MEASURED, (TOOL_CALLS, False, 16)):
-        cells = [_cell(measured[name][title], streamed) for name in names]
+    for title, streamed in (*((title, streamed) for title, streamed, _ in MEASURED), *_TOOLS):
+        cells = [_cell(measured[name].get(title), streamed) for name in names]
         lines.append(f"  {title + (' (p50 of the first token)' if streamed else ''):<40}{''.join(cells)}")
     lines.append(f"  {'memory, PSS in MiB':<40}" + "".join(f"{memory[name]:>26.0f}" for name in names))
     lines.append(
@@ -165,7 +177,9 @@ def text(measured: dict[str, dict[str, Figures]], memory: dict[str, float]) -> s
     return "\n".join(lines)
 
 
-def _cell(figures: Figures, streamed: bool) -> str:
+def _cell(figures: Figures | None, streamed: bool) -> str:
+    if figures is None:
+        return f"{'-':>26}"
     p50 = figures.get("first_p50" if streamed else "p50") or 0.0
     return f"{figures['per_second']:>10,.0f}; {p50:>6.1f}; {figures['cpu']:>6.1f}"
 

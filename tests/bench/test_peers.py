@@ -46,10 +46,13 @@ def test_the_table_has_a_column_a_gateway_and_says_what_went_wrong() -> None:
     good: dict[str, Any] = {"per_second": 1234.0, "p50": 12.34, "first_p50": 5.67, "cpu": 0.89, "errors": 0}
     bad = good | {"errors": 2, "first_error": "HTTP/1.1 500"}
     titles = [*(title for title, _, _ in peers.MEASURED), peers.TOOL_CALLS]
-    measured = {"Toolgate": dict.fromkeys(titles, good), "LiteLLM": dict.fromkeys(titles, good) | {"chat, c64": bad}}
+    governed = dict.fromkeys((title for title, _ in peers.GOVERNED), good)
+    ours, theirs = dict.fromkeys(titles, good) | governed, dict.fromkeys(titles, good) | {"chat, c64": bad}
+    measured = {"Toolgate": ours, "LiteLLM": theirs}
     lines = peers.text(measured, {"Toolgate": 450.0, "LiteLLM": 333.0}).splitlines()
     assert lines[0].split()[-2:] == ["Toolgate", "LiteLLM"]
     assert lines[1].count("1,234;   12.3;    0.9") == 2
     assert lines[4].count("1,234;    5.7;    0.9") == 2
-    assert lines[6].split()[:2] == ["tools/call", "at"] and lines[6].count("1,234;   12.3;    0.9") == 2
+    assert lines[6].count("1,234;   12.3;    0.9") == 1 and lines[6].endswith(" -")
+    assert lines[8].split()[:2] == ["tools/call", "at"] and lines[8].count("1,234;   12.3;    0.9") == 2
     assert lines[-1] == "  LiteLLM: 2 errors, the first: HTTP/1.1 500"
