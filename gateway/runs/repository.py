@@ -152,8 +152,8 @@ async def begin(
     """
     values = rows.values(new)
     scope = TenantScope(values.pop("tenant_id"), values.pop("user_id"))
-    begun = {"version": version, "new_conversation": new_conversation, "request": request}
-    begun["durable"] = told or connection is not None
+    durable = told or connection is not None
+    begun = {"version": version, "new_conversation": new_conversation, "request": request, "durable": durable}
     values["profile"] = jsonb.plain(new.profile)
     [outcome] = await _BEGIN.on(connection, scope, **values, **begun)
     if outcome == "rights_changed":
@@ -184,9 +184,9 @@ async def commit_turn(
     is not ours any more. Within the connection's transaction, or alone. Raises RightsChanged, also when the
     conversation has read more than `taint`, where that is given. `told` is as with `begin`: nobody sees an effect of
     the calls that outlives them."""
-    held = {"version": rights.version, "valid_until": rights.valid_until}
+    durable = told or connection is not None
+    held = {"version": rights.version, "valid_until": rights.valid_until, "durable": durable}
     calls = {"call_rows": call_rows, "entries": entries, "taint": None if taint is None else sorted(taint)}
-    held["durable"] = told or connection is not None
     [(holds, change)] = await _COMMIT_TURN.on(connection, _scope(run), **_turn(run, turn), **held, **calls)
     if not holds:
         raise RightsChanged

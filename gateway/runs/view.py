@@ -4,13 +4,13 @@ import asyncio
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from audit.calls.rows import ToolCall
 from gateway import models
 from gateway.providers.interface import Opaque, SuggestedCall
-from gateway.runs.rows import Run, RunCall, RunEnd, Turn
+from gateway.runs.rows import Run, RunCall, Turn
 
 FINAL = frozenset(models.Run.FINAL)
 _Status = models.Run.Status
@@ -133,12 +133,6 @@ class RunView:
         """Wake every watcher."""
         for watcher in self._watchers:
             watcher.set()
-
-    def gone(self, why: RunEnd) -> None:
-        """There is no row of the run any more: show it as ended so, and wake every watcher."""
-        error = {"error_code": why.error_code, "error_message": why.error_message, "error_status": why.error_status}
-        self.run, self.turns = replace(self.run, status=why.status, turns=0, **error), []
-        self.changed()
 
     @contextmanager
     def watched(self) -> Iterator[asyncio.Event]:

@@ -10,6 +10,8 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any
 
 import psycopg
 
@@ -17,7 +19,6 @@ from gateway.runs import reading
 from gateway.runs.children import below
 from gateway.runs.errors import NoSuchRun
 from gateway.runs.lifecycle.driving import driven_here
-from gateway.runs.rows import RunEnd
 from gateway.runs.view import RunView, from_rows, refresh
 from gateway.runs.watching.wakeups import POLL_SECONDS, waits
 from tenants.scope.transactions import TenantScope, transaction
@@ -25,9 +26,13 @@ from tenants.scope.transactions import TenantScope, transaction
 log = logging.getLogger(__name__)
 
 # Of a run that nobody had been told of when the database crashed; see `repository.begin`.
-_GONE = RunEnd.failed(
-    "run_lost", "The database failed before this run was on disk: nothing of it has happened. Send the request again.", 503
-)
+_LOST: dict[str, Any] = {
+    "status": "failed",
+    "error_code": "run_lost",
+    "error_message": "The database failed before this run was on disk. None of its tools has acted: send it again.",
+    "error_status": 503,
+    "turns": 0,
+}
 
 
 async def look(scope: TenantScope, run_id: uuid.UUID) -> RunView:
@@ -111,7 +116,8 @@ async def _follow(scope: TenantScope, view: RunView, *, anew: bool = False) -> N
                 refresh(view, fresh, relay.under_way(view.id) if view.id not in driven_here else None)
             except NoSuchRun:
                 log.warning("run gone", extra={"run_id": str(view.id)})
-                view.gone(_GONE)
+                view.run, view.turns = replace(view.run, **_LOST), []
+                view.changed()
             except Exception as error:
                 if not isinstance(error, psycopg.OperationalError):
                     log.exception("run not followed", extra={"run_id": str(view.id)})

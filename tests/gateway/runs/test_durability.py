@@ -22,8 +22,8 @@ from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS
 
 NOTE = 'call: save_note {"title": "a", "content": "b"}'
-# Notes of each write who says whether its transaction waits for the disk: `session` is the transaction itself, which only
-# ever says no. (This PostgreSQL is told never to wait.)
+# Notes of each write who says whether its transaction waits for the disk: `session` is the transaction itself, which
+# only ever says no. (This PostgreSQL is told never to wait.)
 NOTED = """
     CREATE TABLE waited (tenant_id uuid, what text, said_by text);
     CREATE FUNCTION note_waited() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -126,4 +126,4 @@ async def test_whoever_waits_for_a_run_that_is_lost_is_told_to_send_it_again(
     async with asyncio.timeout(PATIENCE_SECONDS):
         await following.until_rest(tenant.alice.scope, view)
     assert (view.run.status, view.run.error_code, view.run.error_status) == ("failed", "run_lost", 503)
-    assert "Send the request again" in (view.run.error_message or "")
+    assert "send it again" in (view.run.error_message or "")
