@@ -2,6 +2,7 @@
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -140,3 +141,40 @@ def test_postgresql_lost_in_the_middle_of_a_call_keeps_what_was_committed(
 
 def _statuses(deployment: Deployment, client: Client) -> list[str]:
     return [call["status"] for call in deployment.calls_of(client.key)]
+
+
+def test_a_call_that_has_begun_outlives_the_database_though_nobody_was_told_of_its_run(
+    deployment: Deployment, remote: Remote
+) -> None:
+    # Without a key the run and its turn do not wait for the disk: the claim of the call does, after them.
+    words = f'call: slow_effect {{"url": "{remote.url}/held/untold"}}'
+    with ThreadPoolExecutor() as client:
+        answer = client.submit(deployment.stack.chat, deployment.alice, words)
+        assert remote.reached.wait(PATIENCE_SECONDS)
+        deployment.end_service("postgres").restart()
+        remote.gate.set()
+        body = answer.result().json()
+    assert (answer.result().status_code, body["status"]) == (200, "completed")
+    [call] = deployment.rows("SELECT * FROM tool_calls WHERE run_id = %s", body["run_id"])
+    assert (call["status"], call["error_code"]) in {("success", None), ("error", "outcome_unknown")}
+    assert remote.effects == {"/held/untold": 1}
+    assert deployment.ledger_of(call["id"]) == ["proposed", "settled"]
+
+
+def test_a_run_that_is_lost_with_the_database_is_told_of_and_has_done_nothing(
+    deployment: Deployment, tmp_path: Path
+) -> None:
+    words = f'call: slow_note {{"title": "untold", "until": "{tmp_path}/now"}}'
+    with ThreadPoolExecutor() as client:
+        answer = client.submit(deployment.stack.chat, deployment.alice, words)
+        deployment.wait_for(lambda: deployment.notes_under_way() == 1)
+        deployment.end_service("postgres").restart()
+        (tmp_path / "now").touch()
+        status, body = answer.result().status_code, answer.result().json()
+    runs = deployment.rows("SELECT r.status FROM runs r JOIN messages m ON m.run_id = r.id WHERE m.content = %s", words)
+    notes = deployment.rows("SELECT * FROM notes WHERE title = 'untold'")
+    if status == 503:
+        assert (body["code"], runs, notes) == ("run_lost", [], [])
+    else:
+        # It was on disk: somebody else had committed in that moment.
+        assert (status, body["status"], len(runs), len(notes)) == (200, "completed", 1, 1)

@@ -64,7 +64,7 @@ MUTATIONS = (
         "a call that is answered directly runs although its MCP client hung up before it began",
         ("tests/mcp/test_hanging_up.py::test_a_client_that_hangs_up_cancels_a_call_that_has_not_begun",),
         "gateway/mcp/calls/direct.py",
-        "        calls.cancel_later(under_way, under_way.beginning)\n",
+        "        calling.cancel_later(under_way, under_way.beginning)\n",
         "",
     ),
     Mutation(

@@ -221,4 +221,34 @@ MUTATIONS = (
         "self._execution.own_words if own else ()",
         "self._execution.own_words",
     ),
+    Mutation(
+        "a stream tells of what a crash of the database may lose",
+        ("tests/gateway/runs/test_durability.py",),
+        "gateway/runs/preparation.py",
+        "told = request.streams or request.idempotency_key is not None",
+        "told = request.idempotency_key is not None",
+    ),
+    Mutation(
+        "a run under a key may be lost",
+        ("tests/gateway/runs/test_durability.py",),
+        "gateway/runs/preparation.py",
+        "told = request.streams or request.idempotency_key is not None",
+        "told = request.streams",
+    ),
+    Mutation(
+        "a turn whose call waits for a human may be lost",
+        ("tests/gateway/runs/test_durability.py",),
+        "gateway/runs/repository.py",
+        """    durable = told or connection is not None
+    held = {""",
+        """    durable = told
+    held = {""",
+    ),
+    Mutation(
+        "whoever waits for a run that is lost waits for ever",
+        ("tests/gateway/runs/test_durability.py",),
+        "gateway/runs/lifecycle/following.py",
+        "            except NoSuchRun:\n",
+        "            except ZeroDivisionError:\n",
+    ),
 )
