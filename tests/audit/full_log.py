@@ -1,21 +1,12 @@
-"""A database with a log of its own, of every kind of call and entry, for what looks at the whole log."""
+"""A log of every kind of call and entry, for what looks at the whole log."""
 
-import asyncio
 import os
 import random
-import tempfile
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
-from django.conf import settings
-from django.test import override_settings
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb, set_json_loads
 
@@ -27,153 +18,33 @@ from audit.calls.reported import Reported
 from audit.calls.rows import ToolCall
 from audit.canonical import sha256_hex
 from audit.changes import recording
-from audit.checks.findings import Finding, Summary
-from audit.checks.snapshots import Snapshot
-from audit.checks.verification import Verification
 from audit.identifiers import uuid7
-from audit.log import checkpoints, keys, rotation, sealing
+from audit.log import rotation
 from audit.retention import erasure
 from tenants.people.changes import Said, acting, between
-from tenants.scope import jsonb, transactions
+from tenants.scope import jsonb
 from tenants.scope.transactions import TenantScope
+from tests.audit.log_database import LogDatabase, make_database
 
 Row = dict[str, Any]
 Connection = psycopg.AsyncConnection[Row]
 OLD_MONTH = datetime(2026, 1, 10, tzinfo=UTC)
 
 
-def _at(database: str, url: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
-
-
-@dataclass
-class RunPorts:
-    """The database, its files, and who is in it."""
-
-    owner_url: str
-    directory: Path
-    overrides: dict[str, Any]
-    people: list[tuple[uuid.UUID, uuid.UUID]] = field(default_factory=list)
-    tenants: list[uuid.UUID] = field(default_factory=list)
-
-    @contextmanager
-    def settings(self) -> Iterator[None]:
-        """The code below works on this database and its files."""
-        with override_settings(**self.overrides):
-            yield
-
-    def run(self, work: Callable[[], Any]) -> Any:
-        """Run asynchronous code on it."""
-
-        async def through() -> Any:
-            try:
-                return await work()
-            finally:
-                await transactions.close_pools()
-
-        with self.settings():
-            return asyncio.run(through())
-
-    def environment(self) -> dict[str, str]:
-        """What a command is to find it by."""
-        urls = self.overrides["DATABASE_URLS"]
-        names = {"default": "", "system": "SYSTEM_", "operator": "OPERATOR_", "owner": "OWNER_"}
-        found = {f"DATABASE_{names[alias]}URL": url for alias, url in urls.items()}
-        return os.environ | found | {"TOOLGATE_DATA_DIR": str(self.directory)}
-
-    def seal(self) -> sealing.Sealed:
-        """Seal what waits."""
-        sealed: sealing.Sealed = self.run(sealing.seal)
-        return sealed
-
-    @contextmanager
-    def owner(self) -> Iterator[psycopg.Connection[Row]]:
-        """The database's owner, with no trigger in the way; what is done is undone."""
-        with psycopg.connect(self.owner_url, row_factory=dict_row) as connection:
-            yield connection
-            connection.rollback()
-
-    def vkeys(self) -> list[str]:
-        """The public keys that have signed here, from the file."""
-        with self.settings():
-            return keys.public_path().read_text().split()
-
-    def lines(self) -> list[str]:
-        """The checkpoint file's."""
-        with self.settings():
-            return checkpoints.path().read_text().splitlines(keepends=True)
-
-    def verified(self, connection: psycopg.Connection[Row], **more: Any) -> tuple[list[Finding], Summary]:
-        """What a verification finds in what the connection's transaction sees."""
-        given = {"trusted": self.vkeys(), "lines": self.lines()} | more
-        verification = Verification(Snapshot(connection), **given)
-        return list(verification.found()), verification.summary
-
-
-def make_world() -> RunPorts:
-    """A database of nobody's yet."""
-    database = f"log_{uuid.uuid4().hex[:12]}"
-    owner = settings.DATABASE_URLS["owner"]
-    with psycopg.connect(_at("postgres", owner), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE {database} TEMPLATE "{os.environ["TEMPLATE_DATABASE"]}"'.encode())
-    directory = Path(tempfile.mkdtemp(prefix="toolgate-log-"))
-    overrides = {
-        "DATABASE_URLS": {name: _at(database, url) for name, url in settings.DATABASE_URLS.items()},
-        "TOOLGATE_DATA_DIR": directory,
-        "TOOLGATE_CHECKPOINT_FILE": directory / "checkpoints.jsonl",
-    }
-    world = RunPorts(_at(database, owner), directory, overrides)
-    with psycopg.connect(world.owner_url) as connection:
-        _unguard(connection)
-        for slug in ("one", "two"):
-            tenant_id = uuid.uuid4()
-            world.tenants.append(tenant_id)
-            connection.execute(
-                "INSERT INTO tenants (id, slug, name, role_ceilings, default_tools, created_at)"
-                " VALUES (%s, %s, %s, '{}', '[]', now())",
-                [tenant_id, slug, slug],
-            )
-            for name in ("alice", "carol"):
-                user_id = uuid.uuid4()
-                world.people.append((tenant_id, user_id))
-                connection.execute(
-                    "INSERT INTO users (id, password, is_superuser, username, first_name, last_name, email, is_staff,"
-                    " is_active, date_joined) VALUES (%s, '!', false, %s, '', '', '', false, true, now())",
-                    [user_id, f"{name}-{slug}"],
-                )
-    return world
-
-
-def _unguard(connection: psycopg.Connection[Any]) -> None:
-    """What the owner can do: take away the triggers, and every constraint but the primary keys."""
-    tables = connection.execute(
-        "SELECT oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition"
-        " AND relname ~ '^(tool_calls$|ledger_|approval_|erasures|history_reads|setting_changes)'"
-    ).fetchall()
-    for [table] in tables:
-        connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
-        constraints = connection.execute(
-            "SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype IN ('f', 'c')", [table]
-        )
-        for [name] in constraints.fetchall():
-            connection.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{name}"'.encode())
-
-
-# --- what happens in it ----------------------------------------------------------------------------------------------
-async def fill(world: RunPorts, count: int, rng: random.Random) -> None:
+async def fill(log: LogDatabase, count: int, rng: random.Random) -> None:
     """Calls of every kind, one after another."""
-    async with await _connected(world) as connection:
+    async with await _connected(log) as connection:
         kinds = [_succeeded, _cut, _refused, _unreadable, _failed, _approved, _denied, _withdrawn, _reported]
         for number in range(count):
-            tenant_id, user_id = world.people[number % 2 * 2]
-            approver = world.people[number % 2 * 2 + 1][1]
+            tenant_id, user_id = log.people[number % 2 * 2]
+            approver = log.people[number % 2 * 2 + 1][1]
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1 + number % 3)
             async with connection.transaction():
                 await kinds[number % len(kinds)](connection, place, approver, rng)
 
 
-async def _connected(world: RunPorts) -> Connection:
-    connection = await psycopg.AsyncConnection.connect(world.owner_url, row_factory=dict_row, autocommit=True)
+async def _connected(log: LogDatabase) -> Connection:
+    connection = await psycopg.AsyncConnection.connect(log.owner_url, row_factory=dict_row, autocommit=True)
     set_json_loads(jsonb.loads, connection)
     return connection
 
@@ -298,15 +169,15 @@ async def insert(connection: Connection, table: str, row: Row) -> None:
     await connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})".encode(), row)
 
 
-async def erase(world: RunPorts, count: int, whose: int) -> None:
+async def erase(log: LogDatabase, count: int, whose: int) -> None:
     """Erase the payloads of a tenant's newest calls, two at a time."""
-    tenant_id, user_id = world.people[whose * 2]
+    tenant_id, user_id = log.people[whose * 2]
     query = (
         "SELECT c.id FROM tool_calls c WHERE tenant_id = %s AND status IN ('success', 'error') AND row_key IS NOT NULL"
         " AND NOT EXISTS (SELECT FROM ledger_entries e WHERE e.call_id = c.id AND version < 3)"
         " ORDER BY id DESC LIMIT %s"
     )
-    async with await _connected(world) as connection:
+    async with await _connected(log) as connection:
         ids = [row["id"] for row in await (await connection.execute(query, [tenant_id, count])).fetchall()]
         for start in range(0, count, 2):
             cause = erasure.Cause(tenant_id, erasure.Scope.USER, user_id, user_id, "asked for")
@@ -314,13 +185,13 @@ async def erase(world: RunPorts, count: int, whose: int) -> None:
                 await erasure.erase(connection, cause, ids[start : start + 2], approvals_erasure.erase)
 
 
-async def read(world: RunPorts, count: int) -> None:
+async def read(log: LogDatabase, count: int) -> None:
     """Somebody reads other people's history."""
-    async with await _connected(world) as connection:
-        tenant_id, user_id = world.people[0]
+    async with await _connected(log) as connection:
+        tenant_id, user_id = log.people[0]
         for number in range(count):
             row: Row = {
-                "id": uuid7(), "tenant_id": tenant_id, "reader_id": world.people[1][1], "user_id": user_id,
+                "id": uuid7(), "tenant_id": tenant_id, "reader_id": log.people[1][1], "user_id": user_id,
                 "call_id": None, "action": "list", "via": "page", "filters": {"tool": f"t{number}"}, "calls": number,
                 "row_key": os.urandom(32), "created_at": datetime.now(UTC),
             }  # fmt: skip
@@ -330,10 +201,10 @@ async def read(world: RunPorts, count: int) -> None:
                 await connection.execute(ledger.INSERT.encode(), entry)
 
 
-async def change_settings(world: RunPorts, count: int) -> None:
+async def change_settings(log: LogDatabase, count: int) -> None:
     """Somebody changes settings."""
-    async with await _connected(world) as connection:
-        tenant_id, user_id = world.people[0]
+    async with await _connected(log) as connection:
+        tenant_id, user_id = log.people[0]
         for number in range(count):
             said = [Said(tenant_id, "agent", user_id, f"agent-{number}", {"max_turns": each}) for each in (8, number)]
             with acting(user_id, "api"):
@@ -346,10 +217,10 @@ async def change_settings(world: RunPorts, count: int) -> None:
                 await connection.execute(ledger.INSERT.encode(), entry)
 
 
-async def drop_month(world: RunPorts, count: int) -> None:
+async def drop_month(log: LogDatabase, count: int) -> None:
     """An old month's calls of a tenant, which then go as a whole."""
-    async with await _connected(world) as connection:
-        tenant_id, user_id = world.people[0]
+    async with await _connected(log) as connection:
+        tenant_id, user_id = log.people[0]
         rng = random.Random(3)
         ids = []
         for number in range(count):
@@ -371,9 +242,9 @@ async def drop_month(world: RunPorts, count: int) -> None:
             await connection.execute("DELETE FROM tool_calls WHERE id = ANY(%s)", [ids])
 
 
-async def age(world: RunPorts, versions: tuple[int, ...] = (1, 2)) -> None:
+async def age(log: LogDatabase, versions: tuple[int, ...] = (1, 2)) -> None:
     """Let the unsealed entries of the newest decided and undecided calls be of older versions."""
-    async with await _connected(world) as connection:
+    async with await _connected(log) as connection:
         for version in versions:
             query = (
                 "SELECT c.* FROM tool_calls c WHERE status IN ('success', 'error') AND row_key IS NOT NULL AND NOT"
@@ -399,10 +270,10 @@ async def _aged(connection: Connection, call: Row, version: int) -> None:
         await connection.execute(query.encode(), values)
 
 
-async def leave_open(world: RunPorts) -> None:
+async def leave_open(log: LogDatabase) -> None:
     """Calls that are not final: proposed, queued, held and running."""
-    async with await _connected(world) as connection:
-        tenant_id, user_id = world.people[2]
+    async with await _connected(log) as connection:
+        tenant_id, user_id = log.people[2]
         rng = random.Random(4)
         for state in range(3):
             place = Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1)
@@ -415,25 +286,25 @@ async def leave_open(world: RunPorts) -> None:
             await _held(connection, Place(tenant_id, user_id, uuid7(), uuid7(), uuid7(), 1), rng)
 
 
-def make_log(count: int = 280) -> RunPorts:
-    """A world with a log of every kind of entry, sealed in rounds under two keys, and a few that are not sealed."""
-    world, rng = make_world(), random.Random(1)
-    world.run(lambda: fill(world, count // 4, rng))
-    world.run(lambda: age(world))
-    world.seal()
-    world.run(lambda: drop_month(world, 5))
-    world.seal()
+def make_log(count: int = 280) -> LogDatabase:
+    """A log of every kind of entry, sealed in rounds under two keys, and a few that are not sealed."""
+    log, rng = make_database(), random.Random(1)
+    log.run(lambda: fill(log, count // 4, rng))
+    log.run(lambda: age(log))
+    log.seal()
+    log.run(lambda: drop_month(log, 5))
+    log.seal()
     for _ in range(2):
-        world.run(lambda: fill(world, count // 4, rng))
-        world.run(lambda: read(world, 4))
-        world.run(lambda: change_settings(world, 4))
-        world.seal()
-    world.run(rotation.rotate)
-    world.run(lambda: fill(world, count // 4, rng))
-    world.seal()
+        log.run(lambda: fill(log, count // 4, rng))
+        log.run(lambda: read(log, 4))
+        log.run(lambda: change_settings(log, 4))
+        log.seal()
+    log.run(rotation.rotate)
+    log.run(lambda: fill(log, count // 4, rng))
+    log.seal()
     for whose in (0, 1):
-        world.run(lambda whose=whose: erase(world, 8, whose))
-    world.run(lambda: leave_open(world))
-    world.seal()
-    world.run(lambda: fill(world, 8, rng))
-    return world
+        log.run(lambda whose=whose: erase(log, 8, whose))
+    log.run(lambda: leave_open(log))
+    log.seal()
+    log.run(lambda: fill(log, 8, rng))
+    return log

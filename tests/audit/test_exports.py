@@ -13,18 +13,19 @@ from audit.checks.snapshots import Snapshot
 from audit.evidence.exports import Export
 from audit.log.notes import Signer
 from tests import processes
-from tests.audit.full_log import RunPorts, make_log
+from tests.audit.full_log import make_log
+from tests.audit.log_database import LogDatabase
 from tests.audit.outsiders import checked
 
 Lines = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def log() -> RunPorts:
+def log() -> LogDatabase:
     return make_log(160)
 
 
-def exported(log: RunPorts, tenant: int = 0) -> Lines:
+def exported(log: LogDatabase, tenant: int = 0) -> Lines:
     """A tenant's whole export."""
     with log.owner() as connection:
         snapshot = Snapshot(connection)
@@ -38,7 +39,7 @@ def text_of(lines: Lines) -> str:
 
 @pytest.mark.parametrize("tenant", [0, 1])
 def test_an_outsider_can_check_an_export_with_the_first_key_or_the_last(
-    log: RunPorts, tmp_path: Path, tenant: int
+    log: LogDatabase, tmp_path: Path, tenant: int
 ) -> None:
     lines = exported(log, tenant)
     for key in log.vkeys():
@@ -48,7 +49,7 @@ def test_an_outsider_can_check_an_export_with_the_first_key_or_the_last(
     assert "not proven: what the other 0 state" in words
 
 
-def test_it_holds_each_argument_and_result_once(log: RunPorts) -> None:
+def test_it_holds_each_argument_and_result_once(log: LogDatabase) -> None:
     lines = [line for tenant in (0, 1) for line in exported(log, tenant)[1:-1]]
     leaves = [json.loads(line["leaf"]) for line in lines]
     kinds = {"proposed", "decided", "settled", "reported", "erased", "dropped", "read", "changed"}
@@ -90,19 +91,19 @@ TAMPERED: dict[str, Callable[[Lines], Any]] = {
 
 
 @pytest.mark.parametrize("what", TAMPERED)
-def test_an_export_that_was_changed_is_wrong(log: RunPorts, tmp_path: Path, what: str) -> None:
+def test_an_export_that_was_changed_is_wrong(log: LogDatabase, tmp_path: Path, what: str) -> None:
     lines = exported(log)
     TAMPERED[what](lines)
     code, words = checked(tmp_path, text_of(lines), log.vkeys()[0])
     assert (code, "WRONG: " in words) == (1, True), words
 
 
-def test_an_export_of_another_log_is_wrong(log: RunPorts, tmp_path: Path) -> None:
+def test_an_export_of_another_log_is_wrong(log: LogDatabase, tmp_path: Path) -> None:
     stranger = Signer.generate(log.vkeys()[0].partition("+")[0]).verifier.to_text()
     assert checked(tmp_path, text_of(exported(log)), stranger)[0] == 1
 
 
-def test_a_part_has_its_place_among_the_tenants_entries(log: RunPorts, tmp_path: Path) -> None:
+def test_a_part_has_its_place_among_the_tenants_entries(log: LogDatabase, tmp_path: Path) -> None:
     lines = exported(log)
     moments = [json.loads(line["leaf"])["created_at"] for line in lines[1:-1]]
     with log.owner() as connection:
@@ -117,7 +118,7 @@ def test_a_part_has_its_place_among_the_tenants_entries(log: RunPorts, tmp_path:
     assert checked(tmp_path, text_of(part), log.vkeys()[0])[0] == 0
 
 
-def test_the_commands_export_and_verify(log: RunPorts, tmp_path: Path) -> None:
+def test_the_commands_export_and_verify(log: LogDatabase, tmp_path: Path) -> None:
     file = tmp_path / "export.jsonl"
     done = _command(log, "export", "--tenant", "one", "--output", str(file))
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -135,7 +136,7 @@ def test_the_commands_export_and_verify(log: RunPorts, tmp_path: Path) -> None:
     assert (wrong.returncode, "WRONG: " in wrong.stdout) == (1, True)
 
 
-def _command(log: RunPorts, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _command(log: LogDatabase, *arguments: str) -> subprocess.CompletedProcess[str]:
     return processes.run(
         [sys.executable, "manage.py", "audit", *arguments],
         env=log.environment(),

@@ -5,8 +5,10 @@ from collections import Counter, deque
 
 import pytest
 
-from tests.audit import mutations
-from tests.audit.full_log import RunPorts, make_log
+from tests.audit.full_log import make_log
+from tests.audit.log_database import LogDatabase
+from tests.audit.tampering.groups import GROUPS, OF_ONE_ROW, Mutation, mutations
+from tests.audit.tampering.rows import Connection, Target
 
 SEED = 20261121
 # How many mutations, each of a row of its own, one verification is asked about.
@@ -14,27 +16,27 @@ TOGETHER = 25
 
 
 @pytest.fixture(scope="module")
-def log() -> RunPorts:
+def log() -> LogDatabase:
     return make_log()
 
 
 def test_there_are_a_thousand() -> None:
-    assert sum(sum(group.values()) for group in mutations.GROUPS.values()) == 1000
+    assert sum(sum(group.values()) for group in GROUPS.values()) == 1000
 
 
-def test_nothing_is_wrong_before(log: RunPorts) -> None:
+def test_nothing_is_wrong_before(log: LogDatabase) -> None:
     with log.owner() as connection:
         found, _ = log.verified(connection)
     assert [finding for finding in found if finding.severity == "error"] == []
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("group", mutations.GROUPS)
-def test_every_mutation_is_found_and_named(log: RunPorts, group: str) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_mutation_is_found_and_named(log: LogDatabase, group: str) -> None:
     rng = random.Random(SEED)
     table: dict[str, Counter[str]] = {}
     missed = []
-    waiting = deque(mutations.mutations(group))
+    waiting = deque(mutations(group))
     while waiting:
         with log.owner() as connection:
             made = _made(connection, rng, waiting)
@@ -56,13 +58,13 @@ def test_every_mutation_is_found_and_named(log: RunPorts, group: str) -> None:
 
 
 def _made(
-    connection: mutations.Connection, rng: random.Random, waiting: deque[tuple[mutations.Mutation, int]]
-) -> list[tuple[mutations.Mutation, int, mutations.Target]]:
+    connection: Connection, rng: random.Random, waiting: deque[tuple[Mutation, int]]
+) -> list[tuple[Mutation, int, Target]]:
     """Make the next mutation; and, where it is of one row alone, those after it that are of other rows."""
-    made: list[tuple[mutations.Mutation, int, mutations.Target]] = []
+    made: list[tuple[Mutation, int, Target]] = []
     while waiting and len(made) < TOGETHER:
         mutation, number = waiting[0]
-        if made and mutation not in mutations.OF_ONE_ROW:
+        if made and mutation not in OF_ONE_ROW:
             break
         before = rng.getstate()
         connection.execute("SAVEPOINT mutation")
@@ -73,6 +75,6 @@ def _made(
             break
         made.append((mutation, number, target))
         waiting.popleft()
-        if mutation not in mutations.OF_ONE_ROW:
+        if mutation not in OF_ONE_ROW:
             break
     return made

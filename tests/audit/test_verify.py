@@ -13,14 +13,15 @@ from audit.calls import decisions
 from audit.checks import statements
 from audit.checks.findings import Finding
 from tests import processes
-from tests.audit.full_log import RunPorts, make_log
-from tests.audit.mutations import remake_tiles
+from tests.audit.full_log import make_log
+from tests.audit.log_database import LogDatabase
+from tests.audit.tampering.log import remake_tiles
 
 Connection = psycopg.Connection[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def log() -> RunPorts:
+def log() -> LogDatabase:
     return make_log()
 
 
@@ -28,7 +29,7 @@ def texts(found: list[Finding]) -> list[str]:
     return [str(finding) for finding in found]
 
 
-def test_a_log_that_nobody_touched_is_intact(log: RunPorts) -> None:
+def test_a_log_that_nobody_touched_is_intact(log: LogDatabase) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection)
         counts = connection.execute(
@@ -46,7 +47,7 @@ def test_a_log_that_nobody_touched_is_intact(log: RunPorts) -> None:
 
 
 def test_where_nobody_says_how_decisions_are_read_no_log_is_intact(
-    log: RunPorts, monkeypatch: pytest.MonkeyPatch
+    log: LogDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "_registered", [])
     with log.owner() as connection, pytest.raises(LookupError, match="how decisions are read"):
@@ -62,7 +63,7 @@ def test_entries_since_version_3_vouch_for_every_column_of_a_call() -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_an_older_version_vouches_for_is_held_to_it(log: RunPorts, version: int) -> None:
+def test_what_an_older_version_vouches_for_is_held_to_it(log: LogDatabase, version: int) -> None:
     with log.owner() as connection:
         row = connection.execute(
             "UPDATE tool_calls SET display = 'x', tool_name = 'x' WHERE id = (SELECT call_id FROM ledger_entries"
@@ -74,7 +75,7 @@ def test_what_an_older_version_vouches_for_is_held_to_it(log: RunPorts, version:
     assert [(each.rule, each.call_id) for each in found] == [("commitment", row["id"])] * 2
 
 
-def test_an_old_backup_is_behind_the_checkpoint_file_and_the_notes_that_were_kept(log: RunPorts) -> None:
+def test_an_old_backup_is_behind_the_checkpoint_file_and_the_notes_that_were_kept(log: LogDatabase) -> None:
     newest = json.loads(log.lines()[-1])["note"]
     with log.owner() as connection:
         size = _set_back(connection)
@@ -107,20 +108,20 @@ def _set_back(connection: Connection) -> int:
     return size
 
 
-def test_without_a_key_the_database_vouches_for_itself_and_the_summary_says_so(log: RunPorts) -> None:
+def test_without_a_key_the_database_vouches_for_itself_and_the_summary_says_so(log: LogDatabase) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection, trusted=[])
     assert (texts(found), summary.trusted) == ([], False)
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_first_key_is_enough_and_so_is_the_last(log: RunPorts, number: int) -> None:
+def test_the_first_key_is_enough_and_so_is_the_last(log: LogDatabase, number: int) -> None:
     with log.owner() as connection:
         found, summary = log.verified(connection, trusted=[log.vkeys()[number]])
     assert (texts(found), summary.trusted) == ([], True)
 
 
-def test_an_entry_that_waits_for_minutes_is_a_warning(log: RunPorts) -> None:
+def test_an_entry_that_waits_for_minutes_is_a_warning(log: LogDatabase) -> None:
     with log.owner() as connection:
         connection.execute("UPDATE ledger_checkpoints SET created_at = created_at - interval '8 minutes'")
         connection.execute("UPDATE ledger_entries SET created_at = created_at - interval '6 minutes' WHERE seq = ("
@@ -130,7 +131,7 @@ def test_an_entry_that_waits_for_minutes_is_a_warning(log: RunPorts) -> None:
     assert "waits to be sealed" in found[0].text
 
 
-def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(log: RunPorts) -> None:
+def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(log: LogDatabase) -> None:
     lines = log.lines()
     with log.owner() as connection:
         torn, _ = log.verified(connection, lines=[*lines, '{"created_at": "20'])
@@ -141,7 +142,7 @@ def test_a_line_that_is_being_written_is_a_warning_and_a_garbled_one_an_error(lo
     ]
 
 
-def test_nothing_that_is_found_shows_a_payload_or_a_key(log: RunPorts) -> None:
+def test_nothing_that_is_found_shows_a_payload_or_a_key(log: LogDatabase) -> None:
     with log.owner() as connection:
         rows = connection.execute("SELECT row_key, input FROM tool_calls WHERE row_key IS NOT NULL").fetchall()
         connection.execute("UPDATE tool_calls SET input = '{\"secret\": 1}', output = '{}', display = 'secret'")
@@ -152,7 +153,7 @@ def test_nothing_that_is_found_shows_a_payload_or_a_key(log: RunPorts) -> None:
     assert not any(row["row_key"].hex() in shown or str(row["input"]) in shown for row in rows if row["input"])
 
 
-def test_the_command_says_line_by_line_what_is_wrong(log: RunPorts, tmp_path: Path) -> None:
+def test_the_command_says_line_by_line_what_is_wrong(log: LogDatabase, tmp_path: Path) -> None:
     note = tmp_path / "kept.note"
     note.write_text(json.loads(log.lines()[1])["note"])
     intact = _verify(log, "--checkpoint", str(note), "--json")
@@ -169,7 +170,7 @@ def test_the_command_says_line_by_line_what_is_wrong(log: RunPorts, tmp_path: Pa
     assert (stranger.returncode, "'nonsense' is no public key" in stranger.stderr) == (1, True)
 
 
-def _verify(log: RunPorts, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _verify(log: LogDatabase, *arguments: str) -> subprocess.CompletedProcess[str]:
     return processes.run(
         [sys.executable, "manage.py", "audit", "verify", *arguments],
         env=log.environment(),

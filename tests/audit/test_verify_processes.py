@@ -19,7 +19,8 @@ from audit.checks.findings import Finding, Summary
 from audit.checks.processes import CannotVerify, Processes
 from audit.checks.snapshots import Snapshot
 from audit.checks.verification import Verification
-from tests.audit.full_log import RunPorts, make_log
+from tests.audit.full_log import make_log
+from tests.audit.log_database import LogDatabase
 from tests.processes import run
 
 Change = Callable[[psycopg.Connection[Any]], Any]
@@ -38,7 +39,7 @@ TAMPERED: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def log() -> RunPorts:
+def log() -> LogDatabase:
     return make_log(160)
 
 
@@ -50,7 +51,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def verified(
-    log: RunPorts, number: int, each: Callable[[Any], object] = lambda _: None
+    log: LogDatabase, number: int, each: Callable[[Any], object] = lambda _: None
 ) -> tuple[list[Finding], Summary]:
     """What `number` processes find, or with 0 this one."""
     url = log.owner_url
@@ -66,7 +67,7 @@ def verified(
 
 
 @pytest.fixture
-def tampered(log: RunPorts, request: pytest.FixtureRequest) -> Iterator[str]:
+def tampered(log: LogDatabase, request: pytest.FixtureRequest) -> Iterator[str]:
     """The log with a change that is committed, in a database of its own.
 
     It stays: its owner cannot drop it by force while PostgreSQL itself vacuums it.
@@ -86,7 +87,7 @@ def tampered(log: RunPorts, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("tampered", TAMPERED, indirect=True)
-def test_several_processes_find_what_one_finds_in_its_order_and_words(log: RunPorts, tampered: str) -> None:
+def test_several_processes_find_what_one_finds_in_its_order_and_words(log: LogDatabase, tampered: str) -> None:
     found, summary = verified(log, 0)
     assert found
     for number in (1, 3):
@@ -96,7 +97,7 @@ def test_several_processes_find_what_one_finds_in_its_order_and_words(log: RunPo
 
 
 @pytest.mark.usefixtures("small_slices")
-def test_an_untouched_log_is_intact_for_several_processes_too(log: RunPorts) -> None:
+def test_an_untouched_log_is_intact_for_several_processes_too(log: LogDatabase) -> None:
     alone, counted = verified(log, 0)
     assert verified(log, 2) == (alone, counted)
     assert (alone, counted.errors) == ([], 0)
@@ -104,7 +105,7 @@ def test_an_untouched_log_is_intact_for_several_processes_too(log: RunPorts) -> 
 
 
 @pytest.mark.usefixtures("small_slices")
-def test_they_see_one_snapshot_whatever_is_committed_meanwhile(log: RunPorts) -> None:
+def test_they_see_one_snapshot_whatever_is_committed_meanwhile(log: LogDatabase) -> None:
     done = threading.Event()
 
     def change(_: Any) -> None:
@@ -123,7 +124,7 @@ def test_they_see_one_snapshot_whatever_is_committed_meanwhile(log: RunPorts) ->
 
 @pytest.mark.usefixtures("small_slices")
 @pytest.mark.parametrize("kind", ["entries", "calls"])
-def test_where_a_process_dies_nothing_is_concluded(log: RunPorts, kind: str) -> None:
+def test_where_a_process_dies_nothing_is_concluded(log: LogDatabase, kind: str) -> None:
     def kill(workers: Any) -> None:
         os.kill(workers.pids[0], signal.SIGKILL)
 
@@ -143,7 +144,7 @@ def test_where_a_process_dies_nothing_is_concluded(log: RunPorts, kind: str) -> 
         verified(log, 2, each)
 
 
-def test_where_a_process_fails_nothing_is_concluded(log: RunPorts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_process_fails_nothing_is_concluded(log: LogDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("no memory")
 
@@ -152,7 +153,7 @@ def test_where_a_process_fails_nothing_is_concluded(log: RunPorts, monkeypatch: 
         verified(log, 2)
 
 
-def test_the_processes_end_with_the_verification(log: RunPorts) -> None:
+def test_the_processes_end_with_the_verification(log: LogDatabase) -> None:
     workers = Processes(2, log.owner_url)
     with workers:
         pids = workers.pids
@@ -160,7 +161,7 @@ def test_the_processes_end_with_the_verification(log: RunPorts) -> None:
     assert [process.exitcode for process in workers._processes] == [0, 0]
 
 
-def test_the_command_takes_a_number_of_processes_and_says_when_it_cannot_verify(log: RunPorts) -> None:
+def test_the_command_takes_a_number_of_processes_and_says_when_it_cannot_verify(log: LogDatabase) -> None:
     intact = _verify(log, "--jobs", "2")
     assert (intact.returncode, intact.stdout.splitlines()[-1]) == (0, "intact; warnings: 0"), intact.stderr
     assert _verify(log, "--jobs", "1").stdout == intact.stdout
@@ -174,7 +175,7 @@ def test_the_command_takes_a_number_of_processes_and_says_when_it_cannot_verify(
     assert _verify(log, "--jobs", "0").returncode != 0
 
 
-def _verify(log: RunPorts, *words: str, before: str = "") -> subprocess.CompletedProcess[str]:
+def _verify(log: LogDatabase, *words: str, before: str = "") -> subprocess.CompletedProcess[str]:
     program = f"""
 import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.config.settings")

@@ -3,7 +3,6 @@
 import os
 import uuid
 from decimal import Decimal
-from typing import Any
 
 import httpx
 import psycopg
@@ -13,61 +12,17 @@ from django.test import override_settings
 from gateway.embeddings import asking, queries, rounds
 from gateway.embeddings.errors import EmbeddingFailed, EmbeddingRefused
 from gateway.embeddings.queries import QueryMeanings
-from gateway.providers.gemini.provider import GeminiProvider
-from gateway.providers.interface import Embedded
 from tenants.scope.transactions import transaction
 from tests.budgets.rows import amounts, make_budget, used
 from tests.database import rows
+from tests.gateway.embeddings.keeping import OWN, WINTER, found, own_model, remembered, save, store, stored
 from tests.gateway.routing import owners
 from tests.gateway.routing.owners import beside
 from tests.gateway.routing.upstream import Upstream
-from tests.people import Cast, Person
+from tests.people import Cast
 from tests.stack import Stack
-from tests.waiting import PATIENCE_SECONDS
 from tools.invocation.live.circuit import circuits
-from tools.stores import MemoryStore, NoteStore, embeddings, erasure
-
-WINTER = "The automobile needs winter tyres before December."
-OWN = "mine/embedder"
-
-
-async def save(who: Person, title: str, content: str = "") -> uuid.UUID:
-    async with transaction(who.scope) as connection:
-        return await NoteStore(connection, *who.scope).save(title=title, content=content, tags=[])
-
-
-async def store(who: Person, content: str, scope: str = "user", agent: str | None = "default") -> None:
-    async with transaction(who.scope) as connection:
-        memories = MemoryStore(connection, call_id=uuid.UUID(int=7), conversation_id=None, agent=agent)
-        assert await memories.store(content=content, tags=[], scope=scope)
-
-
-async def found(who: Person, query: str, limit: int = 10) -> list[str]:
-    meaning = await QueryMeanings().of(who.scope, query)
-    async with transaction(who.scope) as connection:
-        notes = await NoteStore(connection, *who.scope).search(query=query, limit=limit, meaning=meaning)
-    return [note["title"] for note in notes]
-
-
-async def remembered(who: Person, query: str, agent: str | None = "default") -> list[str]:
-    meaning = await QueryMeanings().of(who.scope, query)
-    assert meaning is not None
-    async with transaction(who.scope) as connection:
-        memories = MemoryStore(connection, call_id=uuid.UUID(int=7), conversation_id=None, agent=agent)
-        return [row["content"] for row in await memories.search(query=query, limit=10, meaning=meaning)]
-
-
-def stored(tenant: Cast) -> list[dict[str, Any]]:
-    """The tenant's embeddings, in the order of their authors' texts."""
-    return rows(
-        "SELECT e.* FROM embeddings e LEFT JOIN notes n ON n.id = e.note_id LEFT JOIN memories m ON m.id = e.memory_id"
-        " WHERE e.tenant_id = %(t)s ORDER BY coalesce(n.created_at, m.created_at), e.id",
-        t=tenant.id,
-    )
-
-
-def own_model(**more: Any) -> Any:
-    return override_settings(TOOLGATE_EMBEDDINGS=OWN, **more)
+from tools.stores import embeddings, erasure
 
 
 async def test_a_note_is_found_by_other_words_beside_those_that_have_them(tenant: Cast) -> None:
@@ -310,94 +265,3 @@ async def test_a_slow_or_broken_provider_leaves_a_search_its_words(
     [row] = rows("SELECT tries, next_at > now() + interval '50 seconds' AS later FROM embeddings"
                  " WHERE tenant_id = %(t)s", t=tenant.id)  # fmt: skip
     assert (row["tries"], row["later"]) == (1, True)
-
-
-async def test_a_text_that_the_provider_refuses_keeps_no_other_from_its_vector(
-    tenant: Cast, upstream: Upstream
-) -> None:
-    await beside(owners.add)(tenant, "mine", upstream.url)
-    upstream.unembeddable.add("poison")
-    for title in ("one", "two", "poison", "four"):
-        await save(tenant.alice, title)
-    with own_model():
-        assert await rounds.embed(tenant.alice.scope) == 3
-    assert [row["vector"] is None for row in stored(tenant)] == [False, False, True, False]
-    assert stored(tenant)[2]["tries"] == 1
-
-
-async def test_a_round_goes_on_where_the_last_one_ended_and_leaves_alone_who_was_refused(
-    tenant: Cast, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await beside(owners.add)(tenant, "mine", upstream.url)
-    for who in (tenant.alice, tenant.bob):
-        for title in ("one", "two", "three"):
-            await save(who, title)
-    make_budget(tenant, 0, "tokens", user_id=tenant.bob.scope.user_id)
-    monkeypatch.setattr(rounds, "BATCH", 2)
-    monkeypatch.setattr(rounds, "ROUND_SECONDS", PATIENCE_SECONDS)
-    # Other tests' authors are due, too.
-    everybody = embeddings.next_due
-
-    async def of_tenant(after: Any) -> Any:
-        found = await everybody(after)
-        while found is not None and found.tenant_id != tenant.id:
-            found = await everybody(found)
-        return found
-
-    monkeypatch.setattr(embeddings, "next_due", of_tenant)
-    with own_model():
-        going = rounds.Rounds()
-        assert await going.go() == 3
-        asked = len(upstream.asked)
-        assert asked == 2
-        assert await going.go() == 0
-    assert len(upstream.asked) == asked
-    assert {row["author_id"] for row in stored(tenant) if row["vector"] is None} == {tenant.bob.scope.user_id}
-
-
-@pytest.mark.parametrize(
-    "vectors",
-    [[], [[1.0], [1.0]], [[]], ["text"], [[1.0, "a"]], [[True]], [[float("nan")]], [[float("inf")]], [[0.1] * 4097]],
-    ids=["none", "too many", "empty", "text", "a text in it", "a boolean", "nan", "infinite", "too long"],
-)
-def test_what_is_no_vector_is_refused(vectors: list[Any]) -> None:
-    with pytest.raises(EmbeddingFailed):
-        asking.unit(Embedded(vectors), 1)
-
-
-async def test_vectors_of_another_length_are_passed_over(tenant: Cast) -> None:
-    await save(tenant.alice, "Tyres", WINTER)
-    [row] = stored(tenant)
-    taken = embeddings.Taken(row["id"], row["revision"], "")
-    assert await embeddings.store(
-        tenant.alice.scope, "offline/demo", [taken], [asking.unit(Embedded([[1, 1e-40]]), 1)[0]]
-    )
-    assert stored(tenant)[0]["vector"] == [1.0, 0.0]
-    assert await found(tenant.alice, "car") == []
-    assert await found(tenant.alice, "automobile") == ["Tyres"]
-
-
-async def test_what_another_model_has_embedded_is_due_again_when_a_worker_starts(tenant: Cast) -> None:
-    await save(tenant.alice, "Tyres", WINTER)
-    await rounds.embed(tenant.alice.scope)
-    await rounds.begin()
-    assert stored(tenant)[0]["next_at"] is None
-    with own_model():
-        await rounds.begin()
-    assert stored(tenant)[0]["next_at"] is not None
-
-
-async def test_gemini_is_asked_for_a_batch_of_vectors() -> None:
-    asked: list[tuple[str, Any]] = []
-
-    class Exchange:
-        async def ask(self, path: str, body: Any) -> Any:
-            asked.append((path, body))
-            return {"embeddings": [{"values": [1, 0]}, {"values": [0, 1]}]}
-
-    gemini = GeminiProvider("key")
-    gemini._upstream = Exchange()  # type: ignore[assignment]
-    assert await gemini.embed("gemini-embedding-001", ["a", "b"]) == Embedded([[1, 0], [0, 1]], 0)
-    name = "models/gemini-embedding-001"
-    parts = [{"model": name, "content": {"parts": [{"text": text}]}} for text in ("a", "b")]
-    assert asked == [(f"{name}:batchEmbedContents", {"requests": parts})]
