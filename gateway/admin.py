@@ -42,6 +42,7 @@ from tenants.login.pages import counted_password_change
 from tenants.models import Tenant
 from tenants.people import changes, recorded
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT, WITHOUT_TENANT
 
 # Registered by being imported.
 __all__ = ["budgets_admin", "schedules_admin"]
@@ -128,7 +129,8 @@ class AgentAdmin(ModelAdmin):
 
     form = AgentForm
     list_display = ("slug", "tenant", "name", "model", "max_tier", "is_default", "version", "archived_at")
-    list_filter = ("tenant", "is_default", "max_tier")
+    list_filter = (BY_TENANT, "is_default", "max_tier")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("slug", "name")
     autocomplete_fields = ("tenant",)
@@ -201,7 +203,8 @@ class ModelProviderAdmin(_OfModels):
 
     form = ProviderForm
     list_display = ("slug", "tenant", "kind", "base_url", "enabled", "problem")
-    list_filter = ("tenant", "kind", "enabled")
+    list_filter = (BY_TENANT, WITHOUT_TENANT, "kind", "enabled")
+    list_filter_submit = True
     search_fields = ("slug", "base_url")
     fields = ("tenant", "slug", "kind", "base_url", "new_key", "listed", "enabled", "problem", "updated_at")
     readonly_fields = ("problem", "updated_at")
@@ -213,7 +216,8 @@ class ModelSettingsAdmin(_OfModels):
 
     form = ModelSettingsForm
     list_display = ("__str__", "tenant", "allowed", "updated_at")
-    list_filter = ("tenant",)
+    list_filter = (BY_TENANT, WITHOUT_TENANT)
+    list_filter_submit = True
     fields = ("tenant", "allowed", "fallbacks", "prices", "updated_at")
     readonly_fields = ("updated_at",)
 

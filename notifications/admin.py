@@ -20,6 +20,7 @@ from notifications.targets import TARGET
 from tenants.people.changes import Said
 from tenants.people.encryption import encrypt
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT
 
 
 class EventsField(forms.MultipleChoiceField):
@@ -75,7 +76,8 @@ class NotificationTargetAdmin(RecordedAdmin):
     """Targets are made, a secret that was made with one is shown once, and afterwards the destination never changes."""
 
     list_display = ("__str__", "destination", "tenant", "enabled", "disabled_because", "created_at")
-    list_filter = ("tenant", "channel", "enabled")
+    list_filter = (BY_TENANT, "channel", "enabled")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("name", "destination")
     autocomplete_fields = ("tenant",)
@@ -149,5 +151,6 @@ class NotificationAdmin(ReadOnlyAdmin):
         *("created_at", "tenant", "event", "channel", "status", "attempts", "due_at", "target", "recipient"),
         "problem",
     )
-    list_filter = ("tenant", "status", "channel", "event")
+    list_filter = (BY_TENANT, "status", "channel", "event")
+    list_filter_submit = True
     list_select_related = ("tenant", "target", "recipient")

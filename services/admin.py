@@ -15,6 +15,7 @@ from services.errors import InvalidService
 from services.models import Service, ServiceTool
 from tenants.people.changes import Said
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT
 
 _JSON = '<pre class="whitespace-pre-wrap break-words font-mono text-xs">{}</pre>'
 
@@ -52,7 +53,8 @@ class ServiceAdmin(RecordedAdmin):
 
     form = ServiceForm
     list_display = ("slug", "tenant", "kind", "url", "identity", "enabled", "snapshot_at")
-    list_filter = ("tenant", "kind", "enabled")
+    list_filter = (BY_TENANT, "kind", "enabled")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("slug", "url")
     fields = (
@@ -90,7 +92,8 @@ class ServiceToolAdmin(RecordedAdmin):
         css: ClassVar[dict[str, list[str]]] = {"all": ["css/admin.css"]}
 
     list_display = ("tool_name", "tenant", "enabled", "state", "tier", "idempotent", "parallel_safe", "updated_at")
-    list_filter = ("tenant", "enabled", "tier")
+    list_filter = (BY_TENANT, "enabled", "tier")
+    list_filter_submit = True
     list_select_related = ("tenant", "service")
     search_fields = ("tool_name",)
     fields = (

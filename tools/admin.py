@@ -11,6 +11,7 @@ from unfold.decorators import action
 
 from tenants.people.changes import Said
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT
 from tools import configuration
 from tools.gates.rate_counter import readable
 from tools.interface import Tier, Tool
@@ -47,7 +48,8 @@ class ToolSettingAdmin(RecordedAdmin):
 
     form = ToolSettingForm
     list_display = ("tool_name", "tenant", "enabled", "rate", "tier", "approvals_needed", "approval_seconds")
-    list_filter = ("tenant", "enabled", "tier")
+    list_filter = (BY_TENANT, "enabled", "tier")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("tool_name",)
     autocomplete_fields = ("tenant",)
@@ -83,7 +85,8 @@ class GrantAdmin(RecordedAdmin):
     """Who may, or may not, use a tool whatever their role allows."""
 
     list_display = ("tool_name", "tenant", "effect", "user", "role", "created_at")
-    list_filter = ("tenant", "effect", "role")
+    list_filter = (BY_TENANT, "effect", "role")
+    list_filter_submit = True
     list_select_related = ("tenant", "user")
     search_fields = ("tool_name", "user__username")
     autocomplete_fields = ("tenant", "user")

@@ -16,6 +16,7 @@ from approvals.rules.condition_field import ConditionField
 from audit.templatetags.audit_text import pretty
 from tenants.people.changes import Said
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT
 
 NEW = ["tenant", "name", "tool_name", "agent", "condition", "time_zone", "enabled"]
 _GIVEN = ("name", "agent", "condition", "time_zone", "enabled")
@@ -58,7 +59,8 @@ class AccessConditionAdmin(ShowsRefusals, RecordedAdmin):
     """Every tenant's access conditions."""
 
     list_display = ("name", "tenant", "tool_name", "agent", "time_zone", "enabled", "version")
-    list_filter = ("tenant", "enabled")
+    list_filter = (BY_TENANT, "enabled")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("name", "tool_name")
     autocomplete_fields = ("tenant",)

@@ -27,6 +27,7 @@ from approvals.requests.decisions import MAX_REASON, Decider
 from audit.admin.calls import ReadOnlyAdmin
 from audit.templatetags.audit_text import pretty, visible
 from tenants.errors import Refused
+from tenants.tenant_filter import BY_TENANT
 
 LABELS = {"approved": "success", "denied": "danger", "pending": "warning"}
 # Whoever decides has to be able to read what they decide.
@@ -89,7 +90,7 @@ class ApprovalRequestAdmin(ReadOnlyAdmin):
 
     list_display = ("created_at", "tool", "state", "user", "tenant", "age", "expires_at")
     list_display_links = ("created_at", "tool")
-    list_filter = ("tenant", ToolFilter, UserFilter, StatusFilter, AgeFilter)
+    list_filter = (BY_TENANT, ToolFilter, UserFilter, StatusFilter, AgeFilter)
     list_filter_submit = True
     list_per_page = MOST_AT_ONCE
     list_select_related = ("tenant", "user")

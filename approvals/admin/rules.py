@@ -22,6 +22,7 @@ from approvals.rules.evaluation import EVERY_TOOL
 from audit.templatetags.audit_text import pretty
 from services import queries
 from tenants.errors import Refused
+from tenants.tenant_filter import BY_TENANT
 from tools.registry import registry
 
 NEW = ["tenant", "name", "effect", "tool_name", "user", "role", "agent", "condition", "uses_left", "expires_at"]
@@ -88,7 +89,8 @@ class ApprovalRuleAdmin(ShowsRefusals):
         "uses_left",
         "expires_at",
     )
-    list_filter = ("tenant", "effect", "enabled")
+    list_filter = (BY_TENANT, "effect", "enabled")
+    list_filter_submit = True
     list_select_related = ("tenant", "user")
     search_fields = ("name", "tool_name", "user__username")
     autocomplete_fields = ("tenant", "user")

@@ -18,6 +18,7 @@ from audit.models import Erasure, LedgerEntry, ToolCall
 from audit.templatetags.audit_text import gate_words, took, visible
 from audit.templatetags.history_tags import outcome_tone, outcome_words, sentence, spans
 from tenants.models import User
+from tenants.tenant_filter import BY_TENANT
 
 __all__ = ["ReadOnlyAdmin", "ToolCallAdmin", "ledger"]
 
@@ -33,7 +34,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
     list_display = ("created_at", "name", "state", "tenant", "user", "line", "duration")
     list_display_links = ("created_at", "name")
-    list_filter = ("tenant", ToolFilter, OutcomeFilter, "error_code", PeriodFilter)
+    list_filter = (BY_TENANT, ToolFilter, OutcomeFilter, "error_code", PeriodFilter)
     list_filter_submit = True
     list_select_related = ("tenant", "user")
     search_fields = ("id",)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from audit.admin.base import ReadOnlyAdmin, json_sheet, sheet
 from audit.models import Checkpoint, Erasure, HistoryRead, LedgerEntry, LedgerKey, SettingChange
 from audit.templatetags.audit_text import visible
+from tenants.tenant_filter import BY_TENANT
 
 
 @admin.register(LedgerEntry)
@@ -16,7 +17,8 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     """The ledger as it was appended to."""
 
     list_display = ("seq", "created_at", "kind", "tenant", "call_id", "leaf_index")
-    list_filter = ("tenant", "kind")
+    list_filter = (BY_TENANT, "kind")
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("call_id",)
     search_help_text = "A call's id"
@@ -84,7 +86,8 @@ class ErasureAdmin(ReadOnlyAdmin):
     """What was erased, by whom and why."""
 
     list_display = ("created_at", "tenant", "scope", "actor", "calls")
-    list_filter = ("tenant", "scope")
+    list_filter = (BY_TENANT, "scope")
+    list_filter_submit = True
     list_select_related = ("tenant", "actor")
     ordering = ("-id",)
     sortable_by = ()
@@ -106,7 +109,8 @@ class HistoryReadAdmin(ReadOnlyAdmin):
     """Who was shown calls that were made in other people's names."""
 
     list_display = ("created_at", "tenant", "reader", "action", "via", "calls")
-    list_filter = ("tenant", "action", "via")
+    list_filter = (BY_TENANT, "action", "via")
+    list_filter_submit = True
     list_select_related = ("tenant", "reader")
     ordering = ("-id",)
     sortable_by = ()
@@ -128,7 +132,8 @@ class SettingChangeAdmin(ReadOnlyAdmin):
     """Who changed which setting."""
 
     list_display = ("created_at", "tenant", "actor", "via", "target", "called", "action")
-    list_filter = ("tenant", "target", "action", "via")
+    list_filter = (BY_TENANT, "target", "action", "via")
+    list_filter_submit = True
     list_select_related = ("tenant", "actor")
     ordering = ("-id",)
     sortable_by = ()

@@ -14,6 +14,7 @@ from tenants.members.errors import AlreadyMember, InvalidAddress
 from tenants.models import (
     Invitation,
 )
+from tenants.tenant_filter import BY_TENANT
 
 
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -41,9 +42,11 @@ class InvitationAdmin(ModelAdmin):
     """Invitations into any tenant: made, shown once, and revoked; nothing else about them can change."""
 
     list_display = ("tenant", "role", "email", "created_by", "created_at", "expires_at", "accepted_by", "revoked_at")
-    list_filter = ("tenant", "role")
+    list_filter = (BY_TENANT, "role")
+    list_filter_submit = True
     list_select_related = ("tenant", "created_by", "accepted_by")
     search_fields = ("email",)
+    autocomplete_fields = ("tenant",)
     actions = ("revoke",)
 
     def get_form(self, request: HttpRequest, obj: Invitation | None = None, change: bool = False, **kwargs: Any) -> Any:

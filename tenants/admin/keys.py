@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelect2Widget
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
 from tenants.models import (
     ApiKey,
@@ -19,17 +19,12 @@ from tenants.models import (
 from tenants.people import keys, recorded
 from tenants.people.changes import Said, record_all
 from tenants.people.principal import SCOPES, scopes_of
-
-
-class _MembershipChoice(forms.ModelChoiceField):  # type: ignore[type-arg]
-    def label_from_instance(self, obj: Any) -> str:
-        return f"{obj.user.username} in {obj.tenant.slug} ({obj.role})"
+from tenants.tenant_filter import BY_TENANT
 
 
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
     """A new key for a member."""
 
-    membership = _MembershipChoice(queryset=Membership.objects.none(), widget=UnfoldAdminSelect2Widget)
     scopes = forms.MultipleChoiceField(
         choices=[(scope, scope) for scope in sorted(frozenset().union(*SCOPES.values()))],
         required=False,
@@ -39,19 +34,18 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = ApiKey
-        fields = ("name", "scopes", "expires_at")
-
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        members = Membership.objects.select_related("user", "tenant").order_by("tenant__slug", "user__username")
-        self.fields["membership"].queryset = members  # type: ignore[attr-defined]
+        fields = ("tenant", "user", "name", "scopes", "expires_at")
 
     def clean(self) -> dict[str, Any]:
-        """A key may have no scope beyond its member's role."""
+        """A key is a member's, and may have no scope beyond their role."""
         cleaned = super().clean() or {}
-        membership, scopes = cleaned.get("membership"), cleaned.get("scopes") or []
-        beyond = sorted(set(scopes) - scopes_of(membership.role)) if membership else []
-        if membership and beyond:
+        tenant, user = cleaned.get("tenant"), cleaned.get("user")
+        if tenant is None or user is None:
+            return cleaned
+        membership = cleaned["membership"] = Membership.objects.filter(tenant=tenant, user=user).first()
+        if membership is None:
+            self.add_error("user", f"{user.username} is no member of {tenant.slug}.")
+        elif beyond := sorted(set(cleaned.get("scopes") or []) - scopes_of(membership.role)):
             self.add_error("scopes", f"The role {membership.role} does not allow {', '.join(beyond)}.")
         return cleaned
 
@@ -61,9 +55,12 @@ class ApiKeyAdmin(ModelAdmin):
     """Keys are made, shown once, and revoked; nothing else about them can change."""
 
     list_display = ("prefix", "name", "user", "tenant", "scopes", "expires_at", "last_used_at", "revoked_at")
-    list_filter = ("tenant",)
+    list_filter = (BY_TENANT,)
+    list_filter_submit = True
     list_select_related = ("tenant", "user")
     search_fields = ("prefix", "name", "user__username")
+    # Searched in: a choice among all members of all tenants would be megabytes.
+    autocomplete_fields = ("tenant", "user")
     actions = ("revoke",)
 
     def get_form(self, request: HttpRequest, obj: ApiKey | None = None, change: bool = False, **kwargs: Any) -> Any:
@@ -73,7 +70,7 @@ class ApiKeyAdmin(ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
         """The fields of a new key, or what is known of an existing one."""
         if obj is None:
-            return ["membership", "name", "scopes", "expires_at"]
+            return ["tenant", "user", "name", "scopes", "expires_at"]
         return [*self.list_display, "created_at"]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> Any:

@@ -14,6 +14,7 @@ from tenants.models import (
 )
 from tenants.switches import changes as switches
 from tenants.switches.changes import NewSwitch
+from tenants.tenant_filter import BY_TENANT, WITHOUT_TENANT
 
 
 class SwitchForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -48,7 +49,8 @@ class KillSwitchAdmin(ModelAdmin):
 
     form = SwitchForm
     list_display = ("kind", "target", "tenant", "reason", "until", "by_operator", "set_by", "created_at")
-    list_filter = ("kind", "by_operator", "tenant")
+    list_filter = ("kind", "by_operator", BY_TENANT, WITHOUT_TENANT)
+    list_filter_submit = True
     list_select_related = ("tenant", "set_by")
     search_fields = ("target", "reason")
     autocomplete_fields = ("tenant",)

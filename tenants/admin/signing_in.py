@@ -17,6 +17,7 @@ from tenants.models import (
 from tenants.people import recorded
 from tenants.people.changes import Said
 from tenants.recorded_admin import RecordedAdmin
+from tenants.tenant_filter import BY_TENANT
 
 
 @admin.register(ConfirmedDomain)
@@ -24,7 +25,8 @@ class ConfirmedDomainAdmin(RecordedAdmin):
     """Whose domains are: it decides where people with such addresses log in."""
 
     list_display = ("domain", "tenant", "created_at")
-    list_filter = ("tenant",)
+    list_filter = (BY_TENANT,)
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("domain",)
     autocomplete_fields = ("tenant",)
@@ -54,7 +56,8 @@ class SignOnProviderAdmin(ModelAdmin):
     """What owners say of their providers, without secrets; owners change it."""
 
     list_display = ("domain", "tenant", "issuer", "creates_members", "enabled", "updated_at")
-    list_filter = ("tenant",)
+    list_filter = (BY_TENANT,)
+    list_filter_submit = True
     list_select_related = ("tenant",)
     search_fields = ("domain", "issuer")
     exclude = ("client_secret",)

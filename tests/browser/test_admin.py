@@ -52,8 +52,10 @@ async def test_an_operator_sees_every_tenants_calls_and_changes_none(
 
 async def test_a_new_key_is_shown_once_and_can_be_revoked(visit: Visit, operated: Cast, stack: Stack) -> None:
     page = await visit("/admin/tenants/apikey/add/", operated.olga)
-    choice = f"{operated.alice.username} in {operated.slug} (member)"
-    await page.locator("#id_membership").select_option(choice)
+    for field, words in {"tenant": operated.slug, "user": operated.alice.username}.items():
+        await page.locator(f".field-{field} .select2-selection").click()
+        await page.locator(".select2-search__field").fill(words)
+        await page.locator(".select2-results__option", has_text=words).click()
     await page.get_by_label("Name").fill("ci")
     await page.get_by_label("tools:read").check()
     await page.get_by_role("button", name="Save", exact=True).click()
@@ -71,6 +73,21 @@ async def test_a_new_key_is_shown_once_and_can_be_revoked(visit: Visit, operated
             return ApiKey.objects.get(prefix=key[:10]).revoked_at is not None
 
     assert await asyncio.to_thread(revoked)
+
+
+async def test_a_list_is_narrowed_to_the_tenant_that_one_searches_for(
+    visit: Visit, operated: Cast, tenant: Cast
+) -> None:
+    page = await visit("/admin/tenants/apikey/", operated.olga)
+    await page.locator("a", has_text=re.compile(r"^\s*Filters")).click()
+    await page.locator("#changelist-filter .select2-selection").click()
+    await page.locator(".select2-search__field").fill(tenant.slug)
+    await page.locator(".select2-results__option", has_text=tenant.slug).click()
+    await page.get_by_role("button", name="Apply Filters").click()
+    await page.wait_for_url(re.compile(f"tenant__id__exact={tenant.id}"))
+    await expect(page.locator("#result_list tbody tr")).to_have_count(5)
+    await expect(page.locator("#result_list")).to_contain_text(tenant.olga.username)
+    await expect(page.locator("#changelist-filter")).to_contain_text(tenant.slug)
 
 
 async def test_the_admin_is_closed_to_members(visit: Visit, tenant: Cast) -> None:
