@@ -52,7 +52,7 @@ class Model:
 
         self.server = Server(("127.0.0.1", 0), Answers)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         """Bill, wait for the gate, and answer."""

@@ -84,7 +84,7 @@ class Upstream:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
         self.stack: Stack
         self._another_url = ""
 

@@ -129,7 +129,7 @@ def serving(api: Api, host: str = OUTSIDE) -> Iterator[str]:
         daemon_threads = True
 
     server = Listener((host, 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://{host}:{server.server_address[1]}"
     finally:
