@@ -139,11 +139,13 @@ def pooled() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def no_refusals_logged() -> Iterator[None]:
     """Nobody reads thousands of refusals, and each would be written with a traceback; faults are logged as ever."""
-    requests = logging.getLogger("django.request")
-    level = requests.level
-    requests.setLevel(logging.ERROR)
+    levels = {"django.request": logging.ERROR, "django.security": logging.CRITICAL}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
     yield
-    requests.setLevel(level)
+    for name, level in before.items():
+        logging.getLogger(name).setLevel(level)
 
 
 @pytest.fixture(scope="module")
