@@ -1,8 +1,8 @@
 """Real PostgreSQL and Valkey for every test, and a tenant of its own for each.
 
-The controller starts one embedded PostgreSQL and migrates one database while the pytest workers collect; each of them
-then clones it, and has a Valkey of its own. Tests never clean up: row-level security keeps one test's tenants from
-another's.
+The controller starts one embedded PostgreSQL and migrates or restores one database while the pytest workers collect;
+each of them then clones it, and has a Valkey of its own. Tests never clean up: row-level security keeps one test's
+tenants from another's.
 """
 
 import functools
@@ -117,7 +117,10 @@ def _database(config: pytest.Config) -> dict[str, str]:
         return dict(json.loads(given))
     services = _started(config, valkey=False)
     addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(services.directory.path / "toolgate")}
-    config.stash[_migration] = migrated.begin(addresses)
+    # The whole suite has a database as migrations make it; for a few tests that would take longer than the tests.
+    is_part = config.args_source is pytest.Config.ArgsSource.ARGS
+    kept = config.cache.mkdir("toolgate-database") if is_part and config.cache is not None else None
+    config.stash[_migration] = migrated.begin(addresses, kept)
     return addresses
 
 

@@ -14,15 +14,21 @@ import psycopg
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def begin(addresses: dict[str, str]) -> "subprocess.Popen[bytes]":
-    """Set the database at these addresses up, and begin to migrate it; who is in the way of its end may end it."""
+def begin(addresses: dict[str, str], kept: Path | None = None) -> "subprocess.Popen[bytes]":
+    """Set the database at these addresses up, and begin to migrate it; who is in the way of its end may end it.
+
+    `kept` is where the databases of earlier runs are (`tests.kept`).
+    """
     environment = os.environ | addresses | {"REDIS_URL": "redis://127.0.0.1:1/0"}
     manage = [sys.executable, "manage.py"]
     subprocess.run([*manage, "setup_database"], cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
     outcome = _outcome(addresses).open("w")
     # Whoever reads it waits for this lock, which the end of this process would take away, too.
     fcntl.flock(outcome, fcntl.LOCK_EX)
-    migrating = subprocess.Popen([*manage, "migrate", "-v0", "--skip-checks"], cwd=ROOT, env=environment)
+    migrate = [*manage, "migrate", "-v0", "--skip-checks"]
+    migrating = subprocess.Popen(
+        migrate if kept is None else [sys.executable, "-m", "tests.kept", kept], cwd=ROOT, env=environment
+    )
     threading.Thread(target=_write, args=(migrating, outcome), daemon=True).start()
     return migrating
 
