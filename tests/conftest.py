@@ -119,7 +119,8 @@ def _database(config: pytest.Config) -> dict[str, str]:
     addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(services.directory.path / "toolgate")}
     # The whole suite has a database as migrations make it; for a few tests that would take longer than the tests.
     is_part = config.args_source is pytest.Config.ArgsSource.ARGS
-    kept = config.cache.mkdir("toolgate-database") if is_part and config.cache is not None else None
+    cache = getattr(config, "cache", None)
+    kept = cache.mkdir("toolgate-database") if is_part and cache is not None else None
     config.stash[_migration] = migrated.begin(addresses, kept)
     return addresses
 

@@ -33,6 +33,15 @@ def clone() -> Iterator[str]:
         connection.execute(f'DROP DATABASE "{name}"'.encode())
 
 
+def _indexes(url: str) -> list[tuple[str, ...]]:
+    """The indexes of each table, in the order in which they were made, by which PostgreSQL chooses among equals."""
+    ordered = """
+        SELECT indrelid::regclass::text, indexrelid::regclass::text FROM pg_index
+        JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = 'public'::regnamespace ORDER BY 1, indexrelid"""
+    with psycopg.connect(url) as connection:
+        return connection.execute(ordered).fetchall()
+
+
 def _dumped(url: str, folder: Path) -> Path:
     dump = folder / f"{kept.digest()}.dump"
     assert kept.dump_to(dump, url)
@@ -79,6 +88,7 @@ def test_a_database_that_is_restored_is_as_the_migrations_make_it(clone: str, tm
         addresses = services.addresses() | {"TOOLGATE_DATA_DIR": str(tmp_path / "new" / "toolgate")}
         assert migrated.begin(addresses, dump.parent).wait(PATIENCE_SECONDS) == 0
         assert catalogue(services.database_owner_url) == catalogue(clone)
+        assert _indexes(services.database_owner_url) == _indexes(clone)
     # It was not migrated, which would have made another one.
     assert [(each, each.stat().st_mtime_ns) for each in dump.parent.iterdir()] == [(dump, before)]
 
