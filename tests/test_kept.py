@@ -37,7 +37,8 @@ def _indexes(url: str) -> list[tuple[str, ...]]:
     """The indexes of each table, in the order in which they were made, by which PostgreSQL chooses among equals."""
     ordered = """
         SELECT indrelid::regclass::text, indexrelid::regclass::text FROM pg_index
-        JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = 'public'::regnamespace ORDER BY 1, indexrelid"""
+        JOIN pg_class ON pg_class.oid = indrelid WHERE relnamespace = 'public'::regnamespace
+        ORDER BY 1, pg_index.indexrelid"""
     with psycopg.connect(url) as connection:
         return connection.execute(ordered).fetchall()
 
