@@ -18,30 +18,13 @@ from gateway.runs.view import RunView
 from tests.budgets.rows import amounts, make_budget, used
 from tests.budgets.rows import reservations as reserved
 from tests.database import rows
-from tests.gateway.runs.ports import Model
+from tests.gateway.runs.ports import Model, Providers
 from tests.people import Cast, Person
 from tests.waiting import PATIENCE_SECONDS
 
 USAGE = Usage(500, 50)
 NAME = "openai/gpt-4o-mini"
 PRICE = prices.of("openai", "gpt-4o-mini")
-
-
-class _Providers:
-    default_model = NAME
-
-    def __init__(self, model: Model):
-        self.model = model
-
-    def has(self, slug: str) -> bool:
-        return True
-
-    def check(self, model: str) -> tuple[str, str]:
-        slug, _, name = model.partition("/")
-        return slug, name
-
-    def resolve(self, model: str) -> tuple[Model, str]:
-        return self.model, model.partition("/")[2]
 
 
 class _Played(Model):
@@ -55,7 +38,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def play(*answers: Answer | Exception) -> _Played:
         model = _Played(*answers)
-        monkeypatch.setattr(loop, "providers", lambda: _Providers(model))
+        monkeypatch.setattr(loop, "providers", lambda: Providers(model))
         monkeypatch.setattr(reservations, "BUSY_SECONDS", 0.0)
         monkeypatch.setattr("gateway.providers.retry.FIRST_PAUSE", 0.0)
         return model

@@ -54,6 +54,25 @@ class Model:
         pass
 
 
+class Providers:
+    """One model, whatever is asked for."""
+
+    default_model = "openai/gpt-4o-mini"
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def has(self, slug: str) -> bool:
+        return True
+
+    def check(self, model: str) -> tuple[str, str]:
+        slug, _, name = model.partition("/")
+        return slug, name
+
+    def resolve(self, model: str) -> tuple[Model, str]:
+        return self.model, model.partition("/")[2]
+
+
 def calling(*names: str, text: str = "") -> Answer:
     """An answer that suggests a call of each of these tools."""
     return Answer(text, tuple(SuggestedCall(str(at), name, "{}") for at, name in enumerate(names)), "tool_calls")

@@ -16,7 +16,7 @@ from gateway.runs.lifecycle import beginning, following
 from gateway.runs.preparation import ChatRequest
 from tests.database import rows
 from tests.gateway.runs.children.family import MAIL
-from tests.gateway.runs.ports import Model
+from tests.gateway.runs.ports import Model, Providers
 from tests.people import Cast
 from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS
@@ -101,27 +101,10 @@ class _Crashing(Model):
         return self._answers.popleft()
 
 
-class _Providers:
-    default_model = "openai/gpt-4o-mini"
-
-    def __init__(self, model: Model):
-        self.model = model
-
-    def has(self, slug: str) -> bool:
-        return True
-
-    def check(self, model: str) -> tuple[str, str]:
-        slug, _, name = model.partition("/")
-        return slug, name
-
-    def resolve(self, model: str) -> tuple[Model, str]:
-        return self.model, model.partition("/")[2]
-
-
 async def test_whoever_waits_for_a_run_that_is_lost_is_told_to_send_it_again(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "providers", lambda: _Providers(_Crashing(tenant)))
+    monkeypatch.setattr(loop, "providers", lambda: Providers(_Crashing(tenant)))
     view = await beginning.begin(tenant.alice.principal, ChatRequest("hello"))
     async with asyncio.timeout(PATIENCE_SECONDS):
         await following.until_rest(tenant.alice.scope, view)

@@ -14,7 +14,7 @@ from tenants.scope import transactions
 from tenants.switches import changes as switches
 from tenants.switches.changes import NewSwitch
 from tests.database import rows
-from tests.gateway.runs.ports import Model
+from tests.gateway.runs.ports import Model, Providers
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
 
@@ -43,28 +43,11 @@ class _Stopped(Model):
             switches.put_on(self._tenant.id, NewSwitch("agent", "default", "It wrote to the wrong customers"))
 
 
-class _Providers:
-    default_model = "openai/gpt-4o-mini"
-
-    def __init__(self, model: Model):
-        self.model = model
-
-    def has(self, slug: str) -> bool:
-        return True
-
-    def check(self, model: str) -> tuple[str, str]:
-        slug, _, name = model.partition("/")
-        return slug, name
-
-    def resolve(self, model: str) -> tuple[Model, str]:
-        return self.model, model.partition("/")[2]
-
-
 async def test_a_turn_that_is_being_answered_is_said_to_its_end_and_nothing_of_it_acts(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = _Stopped(tenant)
-    monkeypatch.setattr(loop, "providers", lambda: _Providers(model))
+    monkeypatch.setattr(loop, "providers", lambda: Providers(model))
     view = await beginning.begin(tenant.alice.principal, ChatRequest("hello", streams=True))
     async with asyncio.timeout(PATIENCE_SECONDS):
         await following.until_rest(tenant.alice.scope, view)
