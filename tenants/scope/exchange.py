@@ -167,9 +167,11 @@ class _Replies:
             await self._done
             self._pgconn.exit_pipeline_mode()
         except asyncio.CancelledError:
-            self._done = self._loop.create_future()
             with suppress(psycopg.Error, TimeoutError):
-                await self._connection.cancel_safe(timeout=CANCEL_SECONDS)
+                # It is not cancelled where all of it came in the same moment: then nothing else would ever come.
+                if self._done.cancelled():
+                    self._done = self._loop.create_future()
+                    await self._connection.cancel_safe(timeout=CANCEL_SECONDS)
                 async with asyncio.timeout(CANCEL_SECONDS):
                     await self._done
                 self._pgconn.exit_pipeline_mode()

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 
 from tenants.scope import transactions
-from tenants.scope.exchange import BEGIN, COMMIT, Statement, exchange
+from tenants.scope.exchange import BEGIN, COMMIT, Statement, _Replies, exchange
 from tenants.scope.transactions import borrowed
 from tests.wire import relay
 
@@ -124,6 +124,33 @@ async def test_a_backend_that_ends_in_a_transaction_is_noticed(ends: str) -> Non
         with pytest.raises(psycopg.errors.AdminShutdown):
             await waits
         assert connection.closed
+
+
+async def test_a_caller_who_is_cancelled_as_the_answer_comes_waits_for_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pid, asking = await _pid(), asyncio.current_task()
+    read = _Replies._read
+
+    def cancelled_then(self: _Replies) -> None:
+        read(self)
+        if self._done.done():
+            assert asking is not None
+            asking.cancel()
+
+    async def cancel_safe(self: object, *, timeout: float) -> None:
+        raise AssertionError("PostgreSQL is asked to cancel what it has answered")
+
+    async with borrowed() as connection:
+        with monkeypatch.context() as patched:
+            patched.setattr(_Replies, "_read", cancelled_then)
+            patched.setattr(type(connection), "cancel_safe", cancel_safe)
+            with pytest.raises(asyncio.CancelledError):
+                await exchange(connection, BEGIN, PID)
+        assert asking is not None
+        asking.uncancel()
+        # Its locks are let go of at once, and the connection goes on.
+        assert await exchange(connection, COMMIT, PID) == [[], [pid]]
 
 
 async def test_a_caller_who_is_cancelled_twice_leaves_no_connection_to_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
