@@ -48,8 +48,10 @@ async def authorized(url: str, added: str = "") -> str:
 
     `added` are scopes that an owner has added, since the server said that it needs them.
     """
-    from services.oauth import authorization, discovery, grants, registration
+    from services.oauth import authorization, discovery, exchange, grants, registration
 
+    # All clients of the suite start at once, and its one process serves them all.
+    exchange.CONNECT_SECONDS = exchange.SECONDS = PATIENCE_SECONDS
     said = await discovery.protected(url, mcp=True)
     server, resource = await discovery.server(said.issuer, strict=True), said.resource
     given = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
