@@ -137,7 +137,11 @@ async def test_a_child_whose_parent_ended_before_it_took_note_is_looked_at_once_
     assert [run["unnoted"] for run in tree(tenant.alice)] == [False, False]
 
 
-async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer_of_its_child(tenant: Cast) -> None:
+async def test_a_parent_that_is_lost_before_it_is_parked_goes_on_with_the_answer_of_its_child(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No renewal is under way when the lease is set back.
+    monkeypatch.setattr(settings, "RUN_LEASE_SECONDS", 3600)
     view = await begun(tenant.alice, subagent("Hello."))
     # Before that nobody has begun the child, and only the sweeper would.
     await eventually(lambda: len(tree(tenant.alice)) == 2)
