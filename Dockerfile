@@ -31,7 +31,7 @@ COPY docs/verify.py docs/verify.py
 # The settings want addresses and a key; collecting static files uses none of them.
 RUN DATABASE_URL=postgresql://build@127.0.0.1/build REDIS_URL=redis://127.0.0.1 SECRET_KEY=build ALLOWED_HOSTS=localhost \
     TOOLGATE_ENCRYPTION_KEYS="$(printf %064d 0)" TOOLGATE_DATA_DIR=/tmp/build python manage.py collectstatic --noinput \
-    && rm -rf /tmp/build && python -m compileall -q approvals audit gateway notifications tenants tools
+    && rm -rf /tmp/build && python -m compileall -q approvals audit gateway notifications services tenants tools
 USER 10001:10001
 VOLUME /data
 EXPOSE 8000
