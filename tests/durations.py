@@ -20,7 +20,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Note the files that were run as a whole, once for all pytest workers."""
     config = session.config
     is_part = any("::" in each for each in config.args) or config.option.keyword or config.option.markexpr
-    if is_part or session.testsfailed or session.shouldstop or hasattr(config, "workerinput") or config.cache is None:
+    cache = getattr(config, "cache", None)
+    if is_part or session.testsfailed or session.shouldstop or hasattr(config, "workerinput") or cache is None:
         return
-    known = config.cache.get(NOTED, {})
-    config.cache.set(NOTED, known | {file: round(seconds, 1) for file, seconds in _seconds.items()})
+    known = cache.get(NOTED, {})
+    cache.set(NOTED, known | {file: round(seconds, 1) for file, seconds in _seconds.items()})
