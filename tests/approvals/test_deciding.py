@@ -18,7 +18,7 @@ from tenants.scope.routing import on_login
 from tenants.scope.transactions import transaction
 from tests.approvals.api import assert_untouched, decide, decision_rows, ledger_kinds, overdue, refused, request_row
 from tests.approvals.requests import EDITED, held
-from tests.database import rows
+from tests.database import waited_for
 from tests.people import Cast, Person
 from tests.stack import Stack
 
@@ -154,8 +154,7 @@ def test_who_is_demoted_between_authentication_and_decision_decides_nothing(
     with ThreadPoolExecutor(1) as thread, psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
         owner.execute("SELECT 1 FROM approval_requests WHERE id = %s FOR UPDATE", [request])
         answer = thread.submit(decide, stack, tenant.carol, request, verdict)
-        while not rows("SELECT 1 AS it FROM pg_locks WHERE NOT granted AND %(me)s = ANY(pg_blocking_pids(pid))",
-                       me=owner.info.backend_pid):  # fmt: skip
+        while not waited_for(owner):
             assert not answer.done()
         _role(tenant.carol, "auditor")
         owner.rollback()

@@ -14,7 +14,7 @@ from tenants.models import Membership, User
 from tenants.scope.routing import on_login
 from tests.approvals.api import PATH, assert_untouched, decide, decision_rows, refused, request_row
 from tests.approvals.requests import EDITED, held
-from tests.database import rows
+from tests.database import rows, waited_for
 from tests.people import Cast, Person
 from tests.stack import Stack
 
@@ -124,8 +124,7 @@ def test_a_demotion_that_is_under_way_stops_its_own_decision(stack: Stack, tenan
 
 def _blocked_by(owner: psycopg.Connection[Any], answer: Any) -> None:
     """Return once a statement of the decision waits for this connection."""
-    query = "SELECT 1 AS it FROM pg_locks WHERE NOT granted AND %(me)s = ANY(pg_blocking_pids(pid))"
-    while not rows(query, me=owner.info.backend_pid):
+    while not waited_for(owner):
         assert not answer.done(), answer.result().text
 
 

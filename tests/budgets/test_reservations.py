@@ -18,7 +18,7 @@ from gateway.runs.rows import Run, RunEnd, TurnValues
 from tenants.scope.transactions import transaction
 from tests.budgets.rows import amounts, make_budget, used
 from tests.budgets.rows import reservations as reserved
-from tests.database import rows
+from tests.database import rows, waited_for
 from tests.people import Cast, Person
 from tests.waiting import eventually
 
@@ -238,11 +238,10 @@ async def test_who_reserves_waits_for_another_that_does_and_sees_what_it_took(te
     await reservations.reserve(_asking(tenant.alice, run), PROMPT, 0)
     # Now there is a window; what it held is given back, and another one is about to take it.
     rows("UPDATE budget_windows SET reserved = 0 WHERE budget_id = %(b)s RETURNING 1 AS it", b=budget)
-    blocked = "SELECT 1 AS it FROM pg_locks WHERE NOT granted AND %(me)s = ANY(pg_blocking_pids(pid))"
     with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
         owner.execute("SELECT FROM budget_windows WHERE budget_id = %s FOR UPDATE", [budget])
         asked = asyncio.create_task(reservations.reserve(_asking(tenant.bob, second), PROMPT, 0))
-        await eventually(lambda: asked.done() or rows(blocked, me=owner.info.backend_pid))
+        await eventually(lambda: asked.done() or waited_for(owner))
         owner.execute("UPDATE budget_windows SET reserved = %s WHERE budget_id = %s", [MOST, budget])
     with pytest.raises(BudgetExhausted):
         await asked
