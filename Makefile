@@ -9,12 +9,13 @@ NOWHERE := postgresql://nobody@127.0.0.1:1/none
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-changed check bench faults lock prices clean venv venv-dev conformance
+.PHONY: help up test test-changed test-repeat check bench faults lock prices clean venv venv-dev conformance
 
 help:
 	@echo "make up            run Toolgate with everything it needs"
 	@echo "make test          the whole suite; ARGS are pytest's"
 	@echo "make test-changed  the tests nearest to a change, for 90 seconds; SINCE=main, MINUTES=5"
+	@echo "make test-repeat   the whole suite ten times, each in a clean clone; ARGS=\"--times 4 --busy 2\""
 	@echo "make check         lint, types, layers, migrations, templates"
 	@echo "make bench         the benchmarks"
 	@echo "make faults        the long fault suite"
@@ -38,6 +39,9 @@ test-changed: export PYTHONDONTWRITEBYTECODE =
 test-changed: venv-dev
 	@tests=$$($(PY) -m tests.changed --since $(SINCE) --minutes $(MINUTES)) || exit; [ -z "$$tests" ] || \
 	  exec $(PY) -m pytest -n $(WORKERS) --dist loadgroup $$tests $(ARGS)
+
+test-repeat: venv-dev
+	@exec $(PY) -m tests.repeat $(ARGS)
 
 check: export DATABASE_URL = $(NOWHERE)
 check: export DATABASE_OWNER_URL = $(NOWHERE)
