@@ -80,10 +80,16 @@ def _run(source: Path) -> Run:
         status = subprocess.run(clones, cwd=clone, stdout=log, stderr=log).returncode
         if status == 0:
             # Where nothing may be skipped, the conformance suite has to be there.
-            makes = ["make", "conformance", "test"] if "CI" in os.environ else ["make", "test"]
+            goals = ["conformance", "test"] if "CI" in os.environ else ["test"]
             environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+            # `make` passes on what it was given for `test-repeat`.
             status = subprocess.run(
-                makes, cwd=clone / "checkout", env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                ["make", *goals, "ARGS="],
+                cwd=clone / "checkout",
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             ).returncode
         log.seek(0)
         closing = _CLOSING.findall(log.read())

@@ -62,6 +62,14 @@ def test_what_cannot_be_cloned_is_no_run_that_passed(tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out.endswith("0 of 1 runs passed\n")
 
 
+def test_the_arguments_of_the_repetition_are_not_those_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGS", "--times 1")
+    suite = _committed(tmp_path / "source", 'test -z "$(ARGS)" && echo 3 passed')
+    assert repeat.main(["--times", "1"], suite) == 0
+
+
 def test_where_nothing_may_be_skipped_the_conformance_suite_is_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
