@@ -163,6 +163,19 @@ async def test_a_driver_that_has_lost_its_run_reserves_and_releases_nothing(tena
     assert amounts(budget) == (0, MOST)
 
 
+async def test_a_driver_whose_run_is_just_being_taken_over_reserves_nothing(tenant: Cast) -> None:
+    budget = make_budget(tenant, 1)
+    run = await _run(tenant.alice)
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
+        owner.execute("UPDATE runs SET fence = fence + 1 WHERE id = %s", [run.id])
+        asked = asyncio.create_task(reservations.reserve(_asking(tenant.alice, run), PROMPT, 0))
+        await eventually(lambda: asked.done() or waited_for(owner))
+        owner.commit()
+    with pytest.raises(ReservationLost):
+        await asked
+    assert (amounts(budget), reserved(tenant)) == ((0, 0), [])
+
+
 async def test_asking_again_charges_what_the_attempt_before_has_reserved(tenant: Cast) -> None:
     budget = make_budget(tenant, 1)
     run = await _run(tenant.alice)

@@ -4,6 +4,7 @@ from tests.mutations.catalogue import (
     approvals,
     calls,
     isolation,
+    locks,
     login,
     mcp,
     outside,
@@ -23,6 +24,7 @@ MUTATIONS = tuple(
     for module in (
         isolation,
         login,
+        locks,
         calls,
         settings,
         sessions,

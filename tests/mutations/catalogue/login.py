@@ -20,11 +20,6 @@ MUTATIONS = (
         AND EXISTS (SELECT FROM memberships asks WHERE asks.tenant_id = %(tenant)s AND asks.user_id = %(user)s)""",
     ),
     Mutation(
-        "two owners remove each other",
-        MEMBERS,
-        sql=function("change_member", "ORDER BY m.user_id FOR UPDATE", "ORDER BY m.user_id"),
-    ),
-    Mutation(
         "whoever is in the tenant changes its members in the database",
         MEMBERS,
         sql=function("change_member", "m.user_id = acting AND m.role = 'owner'", "m.user_id = acting"),

@@ -1,0 +1,94 @@
+"""What only holds since one of two waits for the other: rights, money and room, when two ask at once."""
+
+from tests.mutations.catalogue.mutation import Mutation, function
+
+AT_ONCE = "tests/test_at_once.py"
+RULES = "approvals/rules/evaluation.py"
+VOTES = "tests/approvals/test_votes.py"
+WAITS = f"{VOTES}::test_the_last_approval_waits_for_a_change_of_an_earlier_author_that_is_under_way"
+
+MUTATIONS = (
+    # --- rights -------------------------------------------------------------------------------------------------------
+    Mutation(
+        "a decision does not wait for another about the same request",
+        ("tests/approvals/test_deciding.py",),
+        "approvals/requests/repository.py",
+        "FROM approval_requests WHERE id = %s FOR UPDATE",
+        "FROM approval_requests WHERE id = %s",
+    ),
+    Mutation(
+        "who is just being demoted votes",
+        (WAITS,),
+        sql=function("lock_deciders", "FOR SHARE OF m, u", "FOR SHARE OF u"),
+    ),
+    Mutation(
+        "an account that is just being closed votes",
+        (WAITS,),
+        sql=function("lock_deciders", "FOR SHARE OF m, u", "FOR SHARE OF m"),
+    ),
+    Mutation(
+        "a rule that is just being switched off approves",
+        ("tests/approvals/test_rules.py",),
+        RULES,
+        " FOR SHARE OF r), locked",
+        "), locked",
+    ),
+    Mutation(
+        "two owners remove each other",
+        (f"{AT_ONCE}::test_who_is_just_being_removed_by_another_owner_removes_nobody",),
+        sql=function("change_member", "ORDER BY m.user_id FOR UPDATE", "ORDER BY m.user_id"),
+    ),
+    Mutation(
+        "claims demote the last two owners at once",
+        (f"{AT_ONCE}::test_log_ins_that_demote_the_last_two_owners_leave_one",),
+        sql=function("admit_person", "ORDER BY m.user_id FOR UPDATE", "ORDER BY m.user_id"),
+    ),
+    Mutation(
+        "somebody new who logs in twice at once is refused",
+        (f"{AT_ONCE}::test_somebody_new_who_logs_in_twice_at_once_is_one_person",),
+        sql=function("admit_person", "given_issuer || ' ' || given_subject, 0)", "gen_random_uuid()::text, 0)"),
+    ),
+    Mutation(
+        "two accounts have names that differ in case alone",
+        (f"{AT_ONCE}::test_of_two_new_accounts_whose_names_differ_in_case_one_is_made",),
+        sql=function("accept_invitation", "PERFORM pg_advisory_xact_lock(hashtext('toolgate new account'));"),
+    ),
+    Mutation(
+        "two accept one invitation at once",
+        ("tests/members/test_invitations.py::test_of_two_who_accept_it_at_once_one_joins",),
+        sql=function("accept_invitation", "WHERE i.token_hash = given FOR UPDATE", "WHERE i.token_hash = given"),
+    ),
+    Mutation(
+        "two answers to a round of questions are both the last",
+        ("tests/questions/test_direct_calls.py",),
+        "approvals/questions/repository.py",
+        "ORDER BY position FOR UPDATE",
+        "ORDER BY position",
+    ),
+    # --- money and room -----------------------------------------------------------------------------------------------
+    Mutation(
+        "a driver whose run is just being taken over reserves",
+        ("tests/budgets/test_reservations.py",),
+        sql=function("reserve_turn", "r.status = 'in_progress' FOR UPDATE", "r.status = 'in_progress'"),
+    ),
+    Mutation(
+        "texts that are embedded at once use a budget's rest twice",
+        (f"{AT_ONCE}::test_texts_that_are_embedded_at_once_use_a_budgets_rest_once",),
+        sql=function("charge_embedding", "budget_start(budget.period) FOR UPDATE", "budget_start(budget.period)"),
+    ),
+    Mutation(
+        "children that begin at once are more than there may be",
+        ("tests/gateway/runs/children/test_starting.py",),
+        sql=function("room_for_child", "FOR NO KEY UPDATE"),
+    ),
+    Mutation(
+        "a memory that is stored at once with the last is stored",
+        (f"{AT_ONCE}::test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many",),
+        sql=function("store_memory", "PERFORM pg_advisory_xact_lock(", "PERFORM abs("),
+    ),
+    Mutation(
+        "two writers replace one version of a file",
+        (f"{AT_ONCE}::test_a_version_that_another_is_just_replacing_is_not_replaced_twice",),
+        sql=function("add_file_version", "f.path = wanted FOR UPDATE", "f.path = wanted"),
+    ),
+)

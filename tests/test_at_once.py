@@ -1,0 +1,156 @@
+"""What locks guarantee: of two that change something at once, the second decides by what the first has left."""
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tenants.login import sign_on
+from tenants.login.sign_on import Admitted, Person
+from tenants.members import invitations, memberships
+from tenants.members.errors import AccountExists, NotAnOwnerNow
+from tenants.models import ConfirmedDomain, SignOnProvider
+from tenants.scope import transactions
+from tenants.scope.routing import on_login
+from tests import people
+from tests.at_once import both
+from tests.budgets.rows import amounts, make_budget
+from tests.database import rows
+from tests.files.working import conversation_of
+from tests.people import Cast
+
+ISSUER = "https://login.example"
+
+
+def _roles(tenant: Cast) -> list[str]:
+    return [row["role"] for row in rows("SELECT role FROM memberships WHERE tenant_id = %(t)s", t=tenant.id)]
+
+
+def _make_owner(person: people.Person) -> None:
+    query = "UPDATE memberships SET role = 'owner' WHERE user_id = %(u)s RETURNING id"
+    rows(query, u=person.principal.user_id)
+
+
+def _asked(person: people.Person, call: str, values: list[Any]) -> Callable[[], tuple[Any, ...]]:
+    """The row that a SQL function answers, called by the app within the person's scope."""
+
+    def ask() -> tuple[Any, ...]:
+        with (
+            transactions.scope(person.principal.tenant_id, person.principal.user_id),
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(f"SELECT * FROM {call}({', '.join(['%s'] * len(values))})", values)
+            row: tuple[Any, ...] = cursor.fetchone()
+            return row
+
+    return ask
+
+
+# --- members ---------------------------------------------------------------------------------------------------------
+def test_who_is_just_being_removed_by_another_owner_removes_nobody(tenant: Cast) -> None:
+    _make_owner(tenant.carol)
+
+    def remove(who: people.Person, whom: people.Person) -> None:
+        with transactions.scope(tenant.id, who.principal.user_id):
+            memberships.remove(tenant.id, whom.principal.user_id)
+
+    _, second = both(lambda: remove(tenant.olga, tenant.carol), lambda: remove(tenant.carol, tenant.olga))
+    with pytest.raises(NotAnOwnerNow):
+        second.result()
+    assert _roles(tenant).count("owner") == 1
+
+
+def _provider(tenant: Cast) -> SignOnProvider:
+    domain = f"{uuid.uuid4().hex[:12]}.example"
+    with on_login("operator"):
+        ConfirmedDomain.objects.create(domain=domain, tenant_id=tenant.id)
+        return SignOnProvider.objects.create(
+            tenant_id=tenant.id, domain=domain, issuer=ISSUER, client_id="toolgate", creates_members=True, enabled=True,
+            default_role="member", role_claim="groups",
+        )  # fmt: skip
+
+
+def _identity(tenant: Cast, person: people.Person) -> Person:
+    subject = uuid.uuid4().hex
+    rows(
+        "INSERT INTO sign_on_identities (id, tenant_id, user_id, issuer, subject, created_at)"
+        " VALUES (gen_random_uuid(), %(t)s, %(u)s, %(i)s, %(s)s, now()) RETURNING id",
+        t=tenant.id, u=person.principal.user_id, i=ISSUER, s=subject,
+    )  # fmt: skip
+    return Person(ISSUER, subject, "", person.username)
+
+
+def test_log_ins_that_demote_the_last_two_owners_leave_one(tenant: Cast) -> None:
+    _make_owner(tenant.carol)
+    provider = _provider(tenant)
+    olga, carol = _identity(tenant, tenant.olga), _identity(tenant, tenant.carol)
+    first, second = both(
+        lambda: sign_on.admit(provider, olga, "member"), lambda: sign_on.admit(provider, carol, "member")
+    )
+    assert (first.role, second.result().role) == ("member", "owner")
+    assert _roles(tenant).count("owner") == 1
+
+
+def test_somebody_new_who_logs_in_twice_at_once_is_one_person(tenant: Cast) -> None:
+    provider = _provider(tenant)
+    ada = Person(ISSUER, "ada", f"ada@{provider.domain}", f"ada@{provider.domain}")
+
+    def admit() -> Admitted:
+        return sign_on.admit(provider, ada, "member")
+
+    first, second = both(admit, admit)
+    assert (first.outcome, second.result().outcome) == ("joined", "in")
+    assert second.result().user_id == first.user_id
+
+
+def test_of_two_new_accounts_whose_names_differ_in_case_one_is_made(tenant: Cast) -> None:
+    with transactions.scope(tenant.id, tenant.olga.principal.user_id):
+        tokens = [
+            invitations.make(tenant.id, tenant.olga.principal.user_id, role="member")[1].rstrip("/").rpartition("/")[2]
+            for _ in range(2)
+        ]
+    name = f"ann-{uuid.uuid4().hex}"
+
+    def join(token: str, username: str) -> Any:
+        return invitations.join(token, username=username, password="a horse of another colour")
+
+    _, second = both(lambda: join(tokens[0], name), lambda: join(tokens[1], name.upper()))
+    with pytest.raises(AccountExists):
+        second.result()
+    assert len(_roles(tenant)) == 6
+
+
+# --- money and room --------------------------------------------------------------------------------------------------
+def test_texts_that_are_embedded_at_once_use_a_budgets_rest_once(tenant: Cast) -> None:
+    budget, alice = make_budget(tenant, 100, "tokens"), tenant.alice
+    charge = _asked(alice, "charge_embedding", [tenant.id, alice.principal.user_id, "openai/small", 60, None, ""])
+    first, second = both(charge, charge)
+    assert (first[0], second.result()[0]) == ("charged", "spent")
+    assert amounts(budget) == (60, 0)
+
+
+def test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many(tenant: Cast) -> None:
+    def store() -> tuple[Any, ...]:
+        values = [uuid.uuid4(), "Tea, no sugar.", [], "user", "", uuid.uuid4(), None, 1, 1]
+        return _asked(tenant.alice, "store_memory", values)()
+
+    first, second = both(store, store)
+    assert (first, second.result()) == ((True,), (False,))
+
+
+def test_a_version_that_another_is_just_replacing_is_not_replaced_twice(tenant: Cast) -> None:
+    conversation = conversation_of(tenant.alice)
+
+    def write(text: str, replaced: int) -> tuple[Any, ...]:
+        most = 10**6
+        values = [conversation, "plan.md", text.encode(), "text/markdown", True, None, replaced, [], most, most]
+        return _asked(tenant.alice, "add_file_version", values)()
+
+    assert write("One.", 0)[0] == "written"
+    first, second = both(lambda: write("Two.", 1), lambda: write("Three.", 1))
+    assert (first[0], second.result()[0]) == ("written", "changed")
+    hashes = rows("SELECT hash FROM files WHERE conversation_id = %(c)s", c=conversation)
+    assert [bytes(row["hash"]) for row in hashes] == [hashlib.sha256(b"Two.").digest()]
