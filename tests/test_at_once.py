@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from gateway.runs.agents import changes as agents
+from gateway.runs.errors import AgentChanged
 from tenants.login import sign_on
 from tenants.login.sign_on import Admitted, Person
 from tenants.members import invitations, memberships
-from tenants.members.errors import AccountExists, NotAnOwnerNow
+from tenants.members.errors import AccountExists, NotAnOwnerNow, TooManyInvitations
 from tenants.models import ConfirmedDomain, SignOnProvider
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
@@ -123,13 +125,46 @@ def test_of_two_new_accounts_whose_names_differ_in_case_one_is_made(tenant: Cast
     assert len(_roles(tenant)) == 6
 
 
+def test_an_invitation_that_is_made_at_once_with_the_last_is_one_too_many(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(invitations, "MOST", 1)
+
+    def make() -> None:
+        with transactions.scope(tenant.id, tenant.olga.principal.user_id):
+            invitations.make(tenant.id, tenant.olga.principal.user_id, role="member")
+
+    _, second = both(make, make)
+    with pytest.raises(TooManyInvitations):
+        second.result()
+
+
+def test_an_edit_of_an_agent_that_another_is_just_changing_is_refused(tenant: Cast) -> None:
+    [agent] = rows("SELECT slug, version FROM agents WHERE tenant_id = %(t)s AND is_default", t=tenant.id)
+
+    def edit(name: str) -> str:
+        with transactions.scope(tenant.id, tenant.olga.principal.user_id):
+            return agents.change(tenant.id, agent["slug"], {"name": name}, agent["version"]).name
+
+    first, second = both(lambda: edit("First"), lambda: edit("Second"))
+    with pytest.raises(AgentChanged):
+        second.result()
+    assert rows("SELECT name FROM agents WHERE tenant_id = %(t)s AND is_default", t=tenant.id) == [{"name": first}]
+
+
 # --- money and room --------------------------------------------------------------------------------------------------
 def test_texts_that_are_embedded_at_once_use_a_budgets_rest_once(tenant: Cast) -> None:
     budget, alice = make_budget(tenant, 100, "tokens"), tenant.alice
-    charge = _asked(alice, "charge_embedding", [tenant.id, alice.principal.user_id, "openai/small", 60, None, ""])
-    first, second = both(charge, charge)
+
+    def charge(tokens: int) -> tuple[Any, ...]:
+        values = [tenant.id, alice.principal.user_id, "openai/small", tokens, None, ""]
+        return _asked(alice, "charge_embedding", values)()
+
+    # From now on there is a window, and whoever comes second does not wait to make one.
+    charge(10)
+    first, second = both(lambda: charge(60), lambda: charge(60))
     assert (first[0], second.result()[0]) == ("charged", "spent")
-    assert amounts(budget) == (60, 0)
+    assert amounts(budget) == (70, 0)
 
 
 def test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many(tenant: Cast) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from django.contrib.sessions.backends.base import SessionBase as SessionStore
 from django.core.cache import cache
 from django.test import Client, override_settings
 from fido2.cose import ES256
@@ -15,6 +16,9 @@ from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import AttestationObject, AttestedCredentialData, AuthenticatorData, CollectedClientData
 from redis.exceptions import ConnectionError as RedisAway
 
+from tenants.login.second_factor import passkeys
+from tenants.models import User
+from tests.at_once import both
 from tests.database import rows
 from tests.pages.browsing import confirmed, signed_in
 from tests.people import PASSWORD, Person, make_tenant
@@ -169,6 +173,19 @@ def test_a_copy_of_a_device_that_counts_is_noticed() -> None:
         assert answer.status_code == 403 and not _inside(client)
     device.counter = 8
     assert _log_in(device)[1].status_code == 302
+
+
+def test_of_two_copies_of_a_device_that_answer_at_once_one_logs_in() -> None:
+    alice = make_tenant(PASSWORD).alice
+    device, user = _added(alice), User(pk=alice.principal.user_id)
+    device.counter = 7
+
+    def use() -> bool:
+        session = SessionStore()
+        return passkeys.use(session, user, device.used(passkeys.begin_using(session)))
+
+    first, second = both(use, use)
+    assert (first, second.result()) == (True, False)
 
 
 @pytest.mark.parametrize("wrong", ["origin", "host", "not unlocked", "not present", "key", "other's", "inactive"])

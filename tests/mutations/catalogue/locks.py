@@ -54,6 +54,27 @@ MUTATIONS = (
         sql=function("accept_invitation", "PERFORM pg_advisory_xact_lock(hashtext('toolgate new account'));"),
     ),
     Mutation(
+        "two copies of a passkey log in at once",
+        ("tests/pages/test_passkeys.py::test_of_two_copies_of_a_device_that_answer_at_once_one_logs_in",),
+        "tenants/login/second_factor/passkeys.py",
+        "second sees what the first has counted.\n    rows = list(Authenticator.objects.select_for_update().filter(",
+        "second sees what the first has counted.\n    rows = list(Authenticator.objects.filter(",
+    ),
+    Mutation(
+        "the second of two who edit an agent overwrites the first",
+        (f"{AT_ONCE}::test_an_edit_of_an_agent_that_another_is_just_changing_is_refused",),
+        "gateway/runs/agents/changes.py",
+        'cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"agents {tenant_id}"])',
+        "pass",
+    ),
+    Mutation(
+        "invitations that are made at once are more than there may be",
+        (f"{AT_ONCE}::test_an_invitation_that_is_made_at_once_with_the_last_is_one_too_many",),
+        "tenants/members/invitations.py",
+        'cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])',
+        "pass",
+    ),
+    Mutation(
         "two accept one invitation at once",
         ("tests/members/test_invitations.py::test_of_two_who_accept_it_at_once_one_joins",),
         sql=function("accept_invitation", "WHERE i.token_hash = given FOR UPDATE", "WHERE i.token_hash = given"),
@@ -85,10 +106,5 @@ MUTATIONS = (
         "a memory that is stored at once with the last is stored",
         (f"{AT_ONCE}::test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many",),
         sql=function("store_memory", "PERFORM pg_advisory_xact_lock(", "PERFORM abs("),
-    ),
-    Mutation(
-        "two writers replace one version of a file",
-        (f"{AT_ONCE}::test_a_version_that_another_is_just_replacing_is_not_replaced_twice",),
-        sql=function("add_file_version", "f.path = wanted FOR UPDATE", "f.path = wanted"),
     ),
 )
