@@ -19,7 +19,6 @@ from tenants.scope import transactions
 from tenants.scope.routing import on_login
 from tests import people
 from tests.at_once import both
-from tests.budgets.rows import amounts, make_budget
 from tests.database import rows
 from tests.files.working import conversation_of
 from tests.people import Cast
@@ -152,21 +151,7 @@ def test_an_edit_of_an_agent_that_another_is_just_changing_is_refused(tenant: Ca
     assert rows("SELECT name FROM agents WHERE tenant_id = %(t)s AND is_default", t=tenant.id) == [{"name": first}]
 
 
-# --- money and room --------------------------------------------------------------------------------------------------
-def test_texts_that_are_embedded_at_once_use_a_budgets_rest_once(tenant: Cast) -> None:
-    budget, alice = make_budget(tenant, 100, "tokens"), tenant.alice
-
-    def charge(tokens: int) -> tuple[Any, ...]:
-        values = [tenant.id, alice.principal.user_id, "openai/small", tokens, None, ""]
-        return _asked(alice, "charge_embedding", values)()
-
-    # From now on there is a window, and whoever comes second does not wait to make one.
-    charge(10)
-    first, second = both(lambda: charge(60), lambda: charge(60))
-    assert (first[0], second.result()[0]) == ("charged", "spent")
-    assert amounts(budget) == (70, 0)
-
-
+# --- what people keep -------------------------------------------------------------------------------------------------
 def test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many(tenant: Cast) -> None:
     def store() -> tuple[Any, ...]:
         values = [uuid.uuid4(), "Tea, no sugar.", [], "user", "", uuid.uuid4(), None, 1, 1]

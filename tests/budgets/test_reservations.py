@@ -7,7 +7,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from gateway.budgets import bounds, prices, reservations
+from gateway.budgets import bounds, embeddings, prices, reservations
 from gateway.budgets.errors import BudgetExhausted, ModelUnpriced
 from gateway.budgets.prices import Price
 from gateway.budgets.reservations import Asking, ReservationLost
@@ -259,6 +259,20 @@ async def test_who_reserves_waits_for_another_that_does_and_sees_what_it_took(te
     with pytest.raises(BudgetExhausted):
         await asked
     assert amounts(budget) == (0, MOST)
+
+
+async def test_who_embeds_texts_waits_for_another_that_uses_the_budget_and_sees_what_it_took(tenant: Cast) -> None:
+    budget, scope = make_budget(tenant, 100, "tokens"), tenant.alice.scope
+    # Now there is a window: whoever comes next does not wait to make one.
+    await embeddings.charge(scope, "openai/small", None, ["x"])
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as owner:
+        owner.execute("SELECT FROM budget_windows WHERE budget_id = %s FOR UPDATE", [budget])
+        asked = asyncio.create_task(embeddings.charge(scope, "openai/small", None, ["x" * 50]))
+        await eventually(lambda: asked.done() or waited_for(owner))
+        owner.execute("UPDATE budget_windows SET spent = 60 WHERE budget_id = %s", [budget])
+    with pytest.raises(BudgetExhausted):
+        await asked
+    assert amounts(budget) == (60, 0)
 
 
 async def test_a_deleted_budget_is_no_matter_to_a_turn_that_has_reserved_of_it(tenant: Cast) -> None:

@@ -18,6 +18,7 @@ from redis.exceptions import ConnectionError as RedisAway
 
 from tenants.login.second_factor import passkeys
 from tenants.models import User
+from tenants.scope import transactions
 from tests.at_once import both
 from tests.database import rows
 from tests.pages.browsing import confirmed, signed_in
@@ -182,7 +183,8 @@ def test_of_two_copies_of_a_device_that_answer_at_once_one_logs_in() -> None:
 
     def use() -> bool:
         session = SessionStore()
-        return passkeys.use(session, user, device.used(passkeys.begin_using(session)))
+        with transactions.of_user(user.pk):
+            return passkeys.use(session, user, device.used(passkeys.begin_using(session)))
 
     first, second = both(use, use)
     assert (first, second.result()) == (True, False)

@@ -94,7 +94,7 @@ MUTATIONS = (
     ),
     Mutation(
         "texts that are embedded at once use a budget's rest twice",
-        (f"{AT_ONCE}::test_texts_that_are_embedded_at_once_use_a_budgets_rest_once",),
+        ("tests/budgets/test_reservations.py",),
         sql=function("charge_embedding", "budget_start(budget.period) FOR UPDATE", "budget_start(budget.period)"),
     ),
     Mutation(
