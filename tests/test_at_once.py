@@ -10,6 +10,8 @@ from django.db import connection
 
 from gateway.runs.agents import changes as agents
 from gateway.runs.errors import AgentChanged
+from notifications.destinations import changes as destinations
+from notifications.destinations import verifying
 from tenants.login import sign_on
 from tenants.login.sign_on import Admitted, Person
 from tenants.members import invitations, memberships
@@ -21,6 +23,7 @@ from tests import people
 from tests.at_once import both
 from tests.database import rows
 from tests.files.working import conversation_of
+from tests.inbox.messages import make
 from tests.people import Cast
 
 ISSUER = "https://login.example"
@@ -152,6 +155,25 @@ def test_an_edit_of_an_agent_that_another_is_just_changing_is_refused(tenant: Ca
 
 
 # --- what people keep -------------------------------------------------------------------------------------------------
+def test_a_destination_that_is_just_being_removed_is_not_verified(tenant: Cast) -> None:
+    principal, token = tenant.alice.principal, "a" * 43
+    row = make(tenant.alice, "My mail", "email", "alice@example.com")
+    asked = "UPDATE destinations SET token_hash = %(h)s, asked_at = now() WHERE id = %(id)s RETURNING id"
+    rows(asked, h=hashlib.sha256(token.encode()).hexdigest(), id=row.id)
+
+    def remove() -> None:
+        with transactions.scope(tenant.id, principal.user_id):
+            destinations.remove(principal, row.id)
+
+    def confirm() -> Any:
+        with transactions.scope(tenant.id, principal.user_id):
+            return verifying.confirm(principal, token)
+
+    _, second = both(remove, confirm)
+    assert second.result() is None
+    assert rows("SELECT verified_at FROM destinations WHERE id = %(id)s", id=row.id) == [{"verified_at": None}]
+
+
 def test_a_memory_that_is_stored_at_once_with_the_last_is_one_too_many(tenant: Cast) -> None:
     def store() -> tuple[Any, ...]:
         values = [uuid.uuid4(), "Tea, no sugar.", [], "user", "", uuid.uuid4(), None, 1, 1]

@@ -75,6 +75,13 @@ MUTATIONS = (
         "pass",
     ),
     Mutation(
+        "a destination that is just being removed is verified",
+        (f"{AT_ONCE}::test_a_destination_that_is_just_being_removed_is_not_verified",),
+        "notifications/destinations/verifying.py",
+        "row = own(principal).select_for_update().filter(pk=found.pk,",
+        "row = own(principal).filter(pk=found.pk,",
+    ),
+    Mutation(
         "two accept one invitation at once",
         ("tests/members/test_invitations.py::test_of_two_who_accept_it_at_once_one_joins",),
         sql=function("accept_invitation", "WHERE i.token_hash = given FOR UPDATE", "WHERE i.token_hash = given"),
