@@ -4,7 +4,7 @@
     python -m tests.mutations fence csrf     those whose name holds one of the words
     python -m tests.mutations --list         what there is
 
-Takes a quarter of an hour and more, so it is no part of `make test`, which only looks whether they fit the code.
+All of them take more than an hour, so it is no part of `make test`, which only looks whether they fit the code.
 """
 
 import json
