@@ -48,7 +48,7 @@ def rows(query: str, **values: object) -> list[Row]:
     return _owner.rows(os.environ["DATABASE_OWNER_URL"], query, values)
 
 
-def waited_for(connection: psycopg.Connection[Any]) -> bool:
+def waited_for(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     """Whether somebody waits for a lock of the connection's transaction."""
     query = "SELECT 1 AS it FROM pg_locks WHERE NOT granted AND %(me)s = ANY(pg_blocking_pids(pid))"
     return bool(rows(query, me=connection.info.backend_pid))

@@ -93,6 +93,13 @@ MUTATIONS = (
         "ORDER BY position FOR UPDATE",
         "ORDER BY position",
     ),
+    Mutation(
+        "a run that is just being cancelled asks its user",
+        ("tests/gateway/runs/children/test_cancelling.py",),
+        "gateway/runs/repository.py",
+        "AS is_open FROM runs WHERE id = %s FOR SHARE",
+        "AS is_open FROM runs WHERE id = %s",
+    ),
     # --- money and room -----------------------------------------------------------------------------------------------
     Mutation(
         "a driver whose run is just being taken over reserves",

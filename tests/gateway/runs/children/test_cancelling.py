@@ -1,12 +1,17 @@
 """The end of a tree from outside, and of what a run has begun when it ends by itself."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from audit.calls.recorder import Failure
+from gateway.runs import repository
+from gateway.runs.children import cancelling
 from gateway.runs.errors import NoSuchRun
 from gateway.runs.lifecycle import following, stopping
-from tests.database import rows
+from tenants.scope.transactions import transaction
+from tests.database import rows, waited_for
 from tests.gateway.runs.children.family import MAIL, answered, begun, ended, subagent, tree
 from tests.people import Cast
 from tests.waiting import eventually
@@ -34,6 +39,22 @@ async def test_cancelling_a_run_ends_every_run_below_it_with_its_requests(tenant
     # Each call has ended once.
     settled = rows("SELECT call_id FROM ledger_entries WHERE tenant_id = %(t)s AND kind = 'settled'", t=tenant.id)
     assert len(settled) == 5
+
+
+async def test_a_run_that_is_just_being_cancelled_is_not_open_to_whoever_looks_meanwhile(tenant: Cast) -> None:
+    view, scope = await begun(tenant.alice, MAIL), tenant.alice.scope
+    await answered(tenant.alice, view)
+
+    async def is_open() -> bool:
+        async with transaction(scope) as connection:
+            return await repository.is_open(connection, view.id)
+
+    assert await is_open()
+    async with transaction(scope) as connection:
+        await cancelling.tree(connection, scope, view.id, Failure("cancelled", "Cancelled.", display="Cancelled."))
+        asked = asyncio.create_task(is_open())
+        await eventually(lambda: asked.done() or waited_for(connection))
+    assert await asked is False
 
 
 async def test_cancelling_a_child_tells_the_run_above_which_goes_on(tenant: Cast) -> None:
