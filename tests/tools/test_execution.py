@@ -270,6 +270,18 @@ async def test_a_call_that_lost_its_worker_three_times_ends_without_effect(
     _assert_in_the_ledger(call_id)
 
 
+async def test_a_call_that_is_being_run_is_not_cancelled_and_not_waited_for(tenant: Cast, installed: Any) -> None:
+    installed(Noting())
+    call_id = await _queued(tenant.alice)
+    before = _row(call_id)
+    async with begun.locked(tenant.alice.scope, call_id, None, 60) as locked:
+        assert locked is not None
+        async with transaction(tenant.alice.scope) as connection:
+            cancelled = recorder.Failure("cancelled", "Cancelled.", display="Cancelled.")
+            assert await recorder.withdraw(connection, before["run_id"], cancelled) == []
+        assert _row(call_id) == before
+
+
 async def test_a_call_that_is_being_run_is_not_sent_again(
     tenant: Cast, installed: Any, sent: list[tuple[str, list[str]]]
 ) -> None:

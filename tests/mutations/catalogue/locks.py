@@ -100,6 +100,13 @@ MUTATIONS = (
         "AS is_open FROM runs WHERE id = %s FOR SHARE",
         "AS is_open FROM runs WHERE id = %s",
     ),
+    Mutation(
+        "a call that is being run is cancelled, or its cancel waits for its end",
+        ("tests/tools/test_execution.py",),
+        "audit/calls/recorder.py",
+        "status = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED)",
+        "status = 'queued' ORDER BY id)",
+    ),
     # --- money and room -----------------------------------------------------------------------------------------------
     Mutation(
         "a driver whose run is just being taken over reserves",
