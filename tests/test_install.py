@@ -2,13 +2,21 @@
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
-MAKEFILE = Path(__file__).resolve().parent.parent / "Makefile"
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+MAKEFILE = ROOT / "Makefile"
 
 
 def _wheel(folder: Path, name: str, version: str, *fields: str) -> str:
@@ -48,3 +56,26 @@ def test_a_release_after_the_lock_changes_nothing(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     found = {path.name for path in checkout.glob(".venv/lib/python*/site-packages/held-*")}
     assert found == {"held-1.0.dist-info"}
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_lists_all_that_its_packages_need(lock: str) -> None:
+    """pip installs the list as it is, so nobody else would miss a package before it is imported."""
+    listed = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / lock).read_text(), re.MULTILINE))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wanted = project["project"]["dependencies"] + (project["dependency-groups"]["dev"] if "dev" in lock else [])
+    open_ones, seen, missing = [Requirement(each) for each in wanted], set(), []
+    while open_ones:
+        asked = open_ones.pop()
+        name = canonicalize_name(asked.name)
+        if name not in listed or not asked.specifier.contains(listed[name], prereleases=True):
+            missing.append(str(asked))
+            continue
+        for extra in ("", *asked.extras):
+            if (name, extra) in seen:
+                continue
+            seen.add((name, extra))
+            needs = [Requirement(each) for each in metadata.requires(name) or ()]
+            open_ones += [each for each in needs if each.marker is None or each.marker.evaluate({"extra": extra})]
+    assert missing == []
+    assert len(seen) > len(wanted)
