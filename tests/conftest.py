@@ -2,7 +2,7 @@
 
 The controller starts one embedded PostgreSQL and migrates or restores one database while the pytest workers collect;
 each of them then clones it, and has a Valkey of its own. Tests never clean up: row-level security keeps one test's
-tenants from another's.
+tenants from another's, and the directory of all goes in the end.
 """
 
 import functools
@@ -50,6 +50,7 @@ valkey.READY_SECONDS = postgres.READY_SECONDS = postgres.HELD_SECONDS = PATIENCE
 valkey.DATABASES = BROKERS.stop
 
 ROOT = Path(__file__).resolve().parent.parent
+_directory = pytest.StashKey[Path]()
 _services = pytest.StashKey[list[EmbeddedServices]]()
 _addresses = pytest.StashKey[dict[str, str]]()
 _migration = pytest.StashKey[subprocess.Popen[bytes]]()
@@ -61,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_services] = []
     given = getattr(config, "workerinput", None)
     if given is None:
+        config.stash[_directory] = _directory_for_all()
         config.stash[_addresses] = _database(config)
         if config.getoption("numprocesses", None):
             return
@@ -102,6 +104,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_migration].kill()
     for services in reversed(config.stash.get(_services, [])):
         services.__exit__(None, None, None)
+        shutil.rmtree(services.directory.path / "postgres", ignore_errors=True)
+    if _directory in config.stash:
+        shutil.rmtree(config.stash[_directory], ignore_errors=True)
+
+
+def pytest_terminal_summary(exitstatus: pytest.ExitCode, config: pytest.Config) -> None:
+    """Keep what the tests wrote where one has failed: the logs of the processes say why."""
+    if exitstatus == pytest.ExitCode.TESTS_FAILED and _directory in config.stash:
+        print(f"\nWhat the processes of the tests wrote is in {config.stash[_directory]}")
+        del config.stash[_directory]
+
+
+def _directory_for_all() -> Path:
+    """Make one directory in which `tempfile` makes those of the tests and of their processes. What pytest makes stays
+    where it is: it clears that away itself, and the path of a socket has to be short."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="toolgate-tests-")
+    return Path(tempfile.tempdir)
 
 
 def _started(config: pytest.Config, **wanted: bool) -> EmbeddedServices:
