@@ -15,9 +15,10 @@ from gateway.runs.errors import ConversationBusy, InvalidRequest, NoSuchSubject,
 from tenants.scope.transactions import transaction
 from tests.audit.calls import REFUSED, new_call, place, success
 from tests.audit.erasing import DOCUMENTS, calls_of, entries_of, said, tables_with
-from tests.database import rows
+from tests.database import rows, waited_for
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import eventually
 
 GONE = ("input", "input_raw", "output", "error_message", "error_field", "params_hash", "output_hash",
         "approved_input", "approved_params_hash", "row_key")  # fmt: skip
@@ -251,11 +252,8 @@ async def test_a_call_that_settles_while_an_erasure_waits_for_it_is_erased_as_it
     async with transaction(tenant.alice.scope) as connection:
         assert await begun.settle(connection, row, success())
         erasing = asyncio.create_task(erase())
-        # In this database: other tests' sessions wait for locks in theirs.
-        waiting = "SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted"
-        while not rows(f"{waiting} AND datname = current_database()"):
-            assert not erasing.done()
-            await asyncio.sleep(0.01)
+        await eventually(lambda: erasing.done() or waited_for(connection))
+        assert not erasing.done()
     erased = await erasing
     assert erased["calls"] == 1
     [after] = calls_of(tenant)

@@ -10,18 +10,15 @@ from django.conf import settings
 from psycopg.errors import InsufficientPrivilege
 
 from tenants.scope.transactions import transaction
-from tests.database import rows
+from tests.database import rows, waited_for
 from tests.files.working import Workspace, conversation_of
 from tests.people import Cast
 from tests.tools.context import context
+from tests.waiting import eventually
 from tools.errors import ToolError, ToolExecutionError, ToolPermissionDenied, ToolUnavailable, ToolValidationError
 from tools.files import FileStore, search
 from tools.interface import Artifact
 from tools.registry import registry
-
-_WAITING = """
-    SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-    WHERE NOT l.granted AND a.datname = current_database()"""
 
 
 @pytest.fixture
@@ -382,11 +379,11 @@ async def test_who_writes_waits_for_the_deletion_of_the_conversation_and_holds_n
 ) -> None:
     await workspace.write("a", "1")
     async with transaction(workspace.who.scope) as deleting:
-        # As an erasure begins.
-        await deleting.execute("SELECT id FROM conversations WHERE id = %s FOR UPDATE", [workspace.conversation_id])
+        # As an erasure begins. What is fetched has been locked; what is only executed may still be on its way.
+        held = "SELECT id FROM conversations WHERE id = %s FOR UPDATE"
+        await (await deleting.execute(held, [workspace.conversation_id])).fetchall()
         writing = asyncio.create_task(workspace.write("a", "2"))
-        while not writing.done() and not rows(_WAITING):
-            await asyncio.sleep(0)
+        await eventually(lambda: writing.done() or waited_for(deleting))
         await deleting.execute("DELETE FROM conversations WHERE id = %s", [workspace.conversation_id])
     with pytest.raises(ToolError):
         await writing
