@@ -1,6 +1,7 @@
 """A socket that tells what changes: who may open it, how it listens to Redis, how it ends.
 
-Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard.
+Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard. `hearing` sees to it
+that it does not listen in vain.
 
 Whoever may no longer read what it tells is told nothing more: the socket closes with 4403. One beyond as many streams
 as its person, or this process, may have is told so, and closes with 4429.
@@ -19,8 +20,8 @@ import psycopg
 from channels.db import DatabaseSyncToAsync
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
-from redis.exceptions import RedisError
 
+from approvals.web.hearing import HEARING, over
 from approvals.web.socket_authentication import SocketClient
 from tenants.limits.streams import STREAMS, OpenStream, TooManyOpenStreams
 from tenants.people.principal import Principal
@@ -83,6 +84,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         try:
             await super().__call__(scope, receive, send)
         finally:
+            HEARING.end(self)
             if self._opened is not None:
                 self._opened.close()
             for task in self._tasks:
@@ -115,6 +117,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             return
         await self.accept()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
+        HEARING.begin(self)
 
     def now(self) -> Principal:
         """The member as of this moment; synchronous. Raises NoLongerAllowed."""
@@ -134,11 +137,16 @@ class LiveConsumer(AsyncWebsocketConsumer):
         return self.change(self.now(), changed_id)
 
     # --- what changes ------------------------------------------------------------------------------------------------
+    def listen_anew(self) -> None:
+        """Listen to the channel layer of now; what changed meanwhile was missed."""
+        self._tasks[0].cancel()
+        self._tasks[0] = asyncio.create_task(self._listen())
+
     async def _listen(self) -> None:
         """Note what changed, for ever; begins again when Redis goes away and comes back."""
         layer, group, channel = get_channel_layer(), self._group, ""
         try:
-            while True:
+            while not over():
                 try:
                     # A layer that could not subscribe would keep the channel that it made for us.
                     await redis.client().ping()
@@ -148,13 +156,16 @@ class LiveConsumer(AsyncWebsocketConsumer):
                     if self._begun:
                         self._missed = True
                         self._wake.set()
-                    while True:
+                    while not over():
                         self._note(await layer.receive(channel))
-                except (RedisError, OSError, TimeoutError):
+                except redis.AWAY:
                     await asyncio.sleep(PATIENCE_SECONDS)
+        except Exception:
+            log.exception("socket failed")
+            await self.end(FAILED)
         finally:
             if channel:
-                with suppress(RedisError, OSError, TimeoutError):
+                with suppress(*redis.AWAY):
                     await layer.group_discard(group, channel)
 
     def _note(self, message: dict[str, Any]) -> None:

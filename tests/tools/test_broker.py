@@ -5,10 +5,8 @@ import os
 import signal
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from django.test import override_settings
@@ -16,6 +14,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from gateway.config.celery import app
+from tests.redis_relay import relay
 from tests.stack import ROOT
 from tests.tools.test_send_email import self_signed
 from tests.tools.test_start import COMMANDS
@@ -23,58 +22,6 @@ from tests.tools.workers import Queue
 from tests.waiting import PATIENCE_SECONDS, eventually
 from tools.network import messages
 from tools.worker.broker import BrokerConnection, Transport
-
-
-class Relay:
-    """Between a worker and the broker, over TLS if so: `cut` its connections, or `close` it."""
-
-    def __init__(self) -> None:
-        self._open: set[asyncio.StreamWriter] = set()
-        self.url = ""
-
-    async def start(self, url: str, tls: ssl.SSLContext | None) -> None:
-        """Listen in front of the broker at `url`."""
-        parts = urlsplit(url)
-        self._target = parts.hostname, parts.port
-        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0, ssl=tls)
-        user, at, _ = parts.netloc.rpartition("@")
-        host = f"{user}{at}localhost:{self._server.sockets[0].getsockname()[1]}"
-        self.url = urlunsplit(parts._replace(scheme="rediss" if tls else "redis", netloc=host))
-
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection(*self._target)
-        both = {writer, far_writer}
-        self._open |= both
-        await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
-        self._open -= both
-
-    def cut(self) -> None:
-        """Break every connection; new ones are taken."""
-        for each in self._open:
-            each.transport.abort()
-
-    def close(self) -> None:
-        """Be away."""
-        self._server.close()
-        self.cut()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-    writer.close()
-
-
-@asynccontextmanager
-async def relay(queue: Queue, tls: ssl.SSLContext | None = None) -> AsyncIterator[Relay]:
-    """A relay to the queue's broker."""
-    between = Relay()
-    await between.start(queue.url, tls)
-    try:
-        yield between
-    finally:
-        between.close()
 
 
 @pytest.fixture
@@ -98,7 +45,7 @@ async def test_what_a_worker_holds_is_noted_nowhere_in_redis(queue: Queue) -> No
 
 
 async def test_a_worker_that_loses_its_broker_runs_what_it_holds_once_and_goes_on(queue: Queue) -> None:
-    async with relay(queue) as between:
+    async with relay(queue.url) as between:
         worker = queue.start("--concurrency", "2", REDIS_URL=between.url)
         await _held(queue)
         between.cut()
@@ -112,7 +59,7 @@ async def test_a_worker_that_loses_its_broker_runs_what_it_holds_once_and_goes_o
 
 
 async def test_a_worker_that_ends_while_its_broker_is_away_leaves_its_messages_to_the_sweeper(queue: Queue) -> None:
-    async with relay(queue) as between:
+    async with relay(queue.url) as between:
         worker = queue.start("--concurrency", "2", REDIS_URL=between.url)
         await _held(queue)
         worker.send_signal(signal.SIGTERM)
@@ -135,7 +82,7 @@ async def test_a_broker_over_tls_is_verified_as_by_everybody_else_who_reads_its_
         with app.connection_for_read(url) as connection:
             connection.default_channel.client.ping()
 
-    async with relay(queue, tls) as between:
+    async with relay(queue.url, tls) as between:
         with pytest.raises(OperationalError, match="CERTIFICATE_VERIFY_FAILED"):
             await asyncio.to_thread(ping, between.url)
         await asyncio.to_thread(ping, f"{between.url}?ssl_check_hostname=false&ssl_ca_certs={certificate}")
