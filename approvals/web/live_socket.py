@@ -1,7 +1,6 @@
 """A socket that tells what changes: who may open it, how it listens to Redis, how it ends.
 
-Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard. `hearing` sees to it
-that it does not listen in vain.
+Where it comes to listen late, or again, it begins anew: of what changed before, nothing was heard.
 
 Whoever may no longer read what it tells is told nothing more: the socket closes with 4403. One beyond as many streams
 as its person, or this process, may have is told so, and closes with 4429.
@@ -19,13 +18,11 @@ import orjson
 import psycopg
 from channels.db import DatabaseSyncToAsync
 from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.layers import get_channel_layer
 
-from approvals.web.hearing import HEARING, over
+from approvals.web.hearing import HEARING
 from approvals.web.socket_authentication import SocketClient
 from tenants.limits.streams import STREAMS, OpenStream, TooManyOpenStreams
 from tenants.people.principal import Principal
-from tools.network import redis
 
 log = logging.getLogger(__name__)
 
@@ -51,17 +48,15 @@ class NoLongerAllowed(Exception):
 class LiveConsumer(AsyncWebsocketConsumer):
     """One socket; what changes is told by a task beside its frames.
 
-    A subclass says which `scope` its member needs, which group of the channel layer it listens to (`group`), what it
+    A subclass says which `scope` its member needs, which group's changes it tells (`group`), what it
     says when it begins, also anew (`ready`), and of each change (`change`; None: nothing). The last two run in a
     thread.
     """
 
-    # The consumer listens by itself, so that a Redis that is away neither refuses the socket nor fills the memory.
-    channel_layer_alias = "none"
     scope_needed: ClassVar[str]
 
     def group(self, principal: Principal) -> str:
-        """The group of the channel layer."""
+        """The group whose changes it tells."""
         raise NotImplementedError
 
     def ready(self, principal: Principal) -> dict[str, Any]:
@@ -75,7 +70,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve the socket, and end with it whatever was begun for it."""
         self._client = SocketClient(scope)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._telling: asyncio.Task[None] | None = None
         self._listening = asyncio.Event()
         self._changed: dict[uuid.UUID, None] = {}
         self._wake = asyncio.Event()
@@ -84,12 +79,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
         try:
             await super().__call__(scope, receive, send)
         finally:
-            HEARING.end(self)
             if self._opened is not None:
                 self._opened.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            if self._telling is not None:
+                HEARING.end(self._group, self)
+                self._telling.cancel()
+                await asyncio.gather(self._telling, return_exceptions=True)
 
     # --- the handshake -----------------------------------------------------------------------------------------------
     async def connect(self) -> None:
@@ -116,8 +111,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await self.end(TOO_MANY, full.code)
             return
         await self.accept()
-        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._tell())]
-        HEARING.begin(self)
+        HEARING.begin(self._group, self)
+        self._telling = asyncio.create_task(self._tell())
 
     def now(self) -> Principal:
         """The member as of this moment; synchronous. Raises NoLongerAllowed."""
@@ -137,40 +132,17 @@ class LiveConsumer(AsyncWebsocketConsumer):
         return self.change(self.now(), changed_id)
 
     # --- what changes ------------------------------------------------------------------------------------------------
-    def listen_anew(self) -> None:
-        """Listen to the channel layer of now; what changed meanwhile was missed."""
-        self._tasks[0].cancel()
-        self._tasks[0] = asyncio.create_task(self._listen())
+    def hears(self) -> None:
+        """It is told what changes, from now on; what changed before may have been missed."""
+        self._listening.set()
+        if self._begun:
+            self._missed = True
+            self._wake.set()
 
-    async def _listen(self) -> None:
-        """Note what changed, for ever; begins again when Redis goes away and comes back."""
-        layer, group, channel = get_channel_layer(), self._group, ""
-        try:
-            while not over():
-                try:
-                    # A layer that could not subscribe would keep the channel that it made for us.
-                    await redis.client().ping()
-                    channel = channel or await layer.new_channel()
-                    await layer.group_add(group, channel)
-                    self._listening.set()
-                    if self._begun:
-                        self._missed = True
-                        self._wake.set()
-                    while not over():
-                        self._note(await layer.receive(channel))
-                except redis.AWAY:
-                    await asyncio.sleep(PATIENCE_SECONDS)
-        except Exception:
-            log.exception("socket failed")
-            await self.end(FAILED)
-        finally:
-            if channel:
-                with suppress(*redis.AWAY):
-                    await layer.group_discard(group, channel)
-
-    def _note(self, message: dict[str, Any]) -> None:
+    def note(self, changed_id: uuid.UUID) -> None:
+        """Tell the client of this, too."""
         if len(self._changed) < MOST_CHANGES:
-            self._changed[uuid.UUID(message["id"])] = None
+            self._changed[changed_id] = None
             self._wake.set()
 
     async def _tell(self) -> None:

@@ -18,8 +18,6 @@ from tools import registry  # noqa: E402
 registry.require()
 django_application = get_asgi_application()
 
-from channels.layers import get_channel_layer  # noqa: E402
-
 from approvals.web.consumers import ApprovalsConsumer  # noqa: E402
 from gateway.compat import app as compatible  # noqa: E402
 from gateway.mcp import app as mcp  # noqa: E402
@@ -85,7 +83,6 @@ async def _lifespan(receive: Receive, send: Send) -> None:
                 stopping.release_all,
                 loop.providers().close,
                 routing_clients.close,
-                get_channel_layer().flush,
                 clients.close,
                 redis.close,
                 transactions.close_pools,

@@ -109,7 +109,5 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         # The server's own handlers would write lines in another format.
         **{name: {"handlers": [], "propagate": True, "level": "WARNING"} for name in ("uvicorn", "uvicorn.access")},
-        # It would log a traceback each second while Redis is away, which /readyz reports too.
-        "channels_redis": {"level": "CRITICAL"},
     },
 }

@@ -119,17 +119,6 @@ CACHES = {
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 SESSION_ENGINE = "django.contrib.sessions.backends.db"
 
-# --- WebSocket: what tells every process that an approval request changed ---------------------------------------------
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {
-            "hosts": [{"address": REDIS_URL, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}],
-            "prefix": "toolgate:channels:",
-        },
-    }
-}
-
 # --- Celery ----------------------------------------------------------------------------------------------------------
 WEB_CONCURRENCY = env.integer("WEB_CONCURRENCY", 1, least=1, most=64)
 WORKER_CONCURRENCY = env.integer("WORKER_CONCURRENCY", 8, least=1, most=256)

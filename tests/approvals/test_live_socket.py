@@ -8,46 +8,18 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import orjson
 import pytest
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.test import override_settings
-from redis.exceptions import ConnectionError as RedisAway
-from redis.exceptions import RedisError
 
-from approvals.web import hearing, live_socket
+from approvals.web import live_socket
 from approvals.web.live_socket import LiveConsumer
 from tenants.people.principal import Principal
-from tests.redis_relay import Relay, relay
+from tests.redis_relay import relay
 from tests.waiting import PATIENCE_SECONDS
-
-
-class Layer:
-    """A channel layer that subscribes when it may, and breaks off when it is told to."""
-
-    def __init__(self) -> None:
-        self.open = asyncio.Event()
-        self.messages: asyncio.Queue[dict[str, Any] | Exception] = asyncio.Queue()
-
-    async def ping(self) -> None:
-        """As Redis answers."""
-
-    async def new_channel(self) -> str:
-        """A channel."""
-        return "channel"
-
-    async def group_add(self, group: str, channel: str) -> None:
-        """Subscribe."""
-        await self.open.wait()
-
-    async def group_discard(self, group: str, channel: str) -> None:
-        """End that."""
-
-    async def receive(self, channel: str) -> dict[str, Any]:
-        """What is told next."""
-        if isinstance(message := await self.messages.get(), Exception):
-            raise message
-        return message
+from tools.network import announcements, redis, subscription
+from tools.network.subscription import Heard
 
 
 class Counting(LiveConsumer):
@@ -77,16 +49,6 @@ def _member(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_socket.SocketClient, "principal", lambda self: member)
 
 
-@pytest.fixture
-def layer(monkeypatch: pytest.MonkeyPatch) -> Layer:
-    """The layer of the sockets; they wait for it no time at all."""
-    layer = Layer()
-    monkeypatch.setattr(live_socket, "get_channel_layer", lambda: layer)
-    monkeypatch.setattr(live_socket.redis, "client", lambda: layer)
-    monkeypatch.setattr(live_socket, "PATIENCE_SECONDS", 0.0)
-    return layer
-
-
 @asynccontextmanager
 async def opened() -> AsyncIterator["asyncio.Queue[dict[str, Any]]"]:
     """What a socket sends."""
@@ -108,95 +70,95 @@ async def heard(sent: "asyncio.Queue[dict[str, Any]]") -> Any:
         return json.loads((await sent.get())["text"])
 
 
-def changed(number: int) -> dict[str, Any]:
-    """The layer's message of a change."""
-    return {"id": str(uuid.UUID(int=number))}
-
-
-async def test_a_socket_that_listens_in_time_begins_once(layer: Layer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_socket, "PATIENCE_SECONDS", PATIENCE_SECONDS)
-    layer.open.set()
-    async with opened() as sent:
-        assert await heard(sent) == {"begun": 1}
-        layer.messages.put_nowait(changed(7))
-        assert await heard(sent) == {"changed": 7}
-
-
-async def test_a_socket_that_comes_to_listen_late_or_again_begins_anew(layer: Layer) -> None:
-    async with opened() as sent:
-        assert await heard(sent) == {"begun": 1}
-        layer.open.set()
-        assert await heard(sent) == {"begun": 2}
-        layer.messages.put_nowait(RedisAway())
-        assert await heard(sent) == {"begun": 3}
-        layer.messages.put_nowait(changed(7))
-        assert await heard(sent) == {"changed": 7}
-
-
-async def test_a_socket_that_cannot_listen_for_another_reason_ends_rather_than_say_nothing(layer: Layer) -> None:
-    layer.open.set()
-    async with opened() as sent:
-        assert await heard(sent) == {"begun": 1}
-        layer.messages.put_nowait(RuntimeError("read() called while another coroutine is already waiting"))
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while (frame := await sent.get())["type"] != "websocket.close":
-                pass
-        assert frame["code"] == live_socket.FAILED
-
-
-async def test_a_socket_ends_though_it_was_lost_that_its_listening_is_over(
-    layer: Layer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def losing(group: str, channel: str) -> None:
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-
-    monkeypatch.setattr(layer, "group_add", losing)
-    async with asyncio.timeout(PATIENCE_SECONDS), opened() as sent:
-        assert await heard(sent) == {"begun": 1}
-
-
-# --- Redis itself, behind a relay ------------------------------------------------------------------------------------
+# --- as Redis says it ------------------------------------------------------------------------------------------------
 @pytest.fixture
-async def between(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Relay]:
-    """In front of the Redis that the channel layer uses; this process speaks to itself all the time."""
-    monkeypatch.setattr(hearing, "EVERY_SECONDS", 0.05)
-    async with relay(settings.REDIS_URL) as between:
-        of_now = settings.CHANNEL_LAYERS["default"]
-        config = of_now["CONFIG"] | {"hosts": [of_now["CONFIG"]["hosts"][0] | {"address": between.url}]}
-        with override_settings(CHANNEL_LAYERS={"default": of_now | {"CONFIG": config}}):
-            yield between
-            await get_channel_layer().flush()
+def said(monkeypatch: pytest.MonkeyPatch) -> "asyncio.Queue[Heard]":
+    """What the process hears; its sockets wait for that no time at all."""
+    said: asyncio.Queue[Heard] = asyncio.Queue()
+
+    async def listen(*channels: str) -> AsyncIterator[Heard]:
+        while True:
+            yield await said.get()
+
+    monkeypatch.setattr(subscription, "listen", listen)
+    monkeypatch.setattr(live_socket, "PATIENCE_SECONDS", 0.0)
+    return said
 
 
+SUBSCRIBED = (announcements.CHANNEL, None)
+
+
+def changed(what: object, group: object = "group") -> Heard:
+    """An announcement that a row changed."""
+    return announcements.CHANNEL, orjson.dumps({"group": group, "id": what})
+
+
+async def test_a_socket_that_comes_to_listen_late_or_again_begins_anew(said: "asyncio.Queue[Heard]") -> None:
+    async with opened() as sent:
+        assert await heard(sent) == {"begun": 1}
+        said.put_nowait(SUBSCRIBED)
+        assert await heard(sent) == {"begun": 2}
+        said.put_nowait(SUBSCRIBED)
+        assert await heard(sent) == {"begun": 3}
+        said.put_nowait(changed(uuid.UUID(int=7)))
+        assert await heard(sent) == {"changed": 7}
+
+
+async def test_what_others_are_told_and_what_nobody_understands_is_passed_over(said: "asyncio.Queue[Heard]") -> None:
+    async with opened() as sent:
+        assert await heard(sent) == {"begun": 1}
+        for other in (changed(uuid.uuid4(), "other"), changed("x"), changed(None), changed(1), (SUBSCRIBED[0], b"[]")):
+            said.put_nowait(other)
+        said.put_nowait(changed(uuid.uuid4(), ["list"]))
+        said.put_nowait(changed(uuid.UUID(int=7)))
+        assert await heard(sent) == {"changed": 7}
+
+
+# --- Redis itself ----------------------------------------------------------------------------------------------------
 async def is_told(sent: "asyncio.Queue[dict[str, Any]]", number: int) -> None:
     """Announce a change until the socket says so; how often it began meanwhile is not looked at."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
-            with suppress(RedisError, TimeoutError):
-                await get_channel_layer().group_send("group", changed(number))
+            with suppress(TimeoutError):
+                await announcements.announce("group", [uuid.UUID(int=number)])
                 async with asyncio.timeout(1):
-                    while json.loads((await sent.get())["text"]) != {"changed": number}:
+                    while await heard(sent) != {"changed": number}:
                         pass
                     return
 
 
-async def test_a_socket_whose_connection_to_redis_fell_silent_listens_anew(
-    between: Relay, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_socket_that_listens_in_time_begins_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_socket, "PATIENCE_SECONDS", PATIENCE_SECONDS)
     async with opened() as one, opened() as other:
-        await is_told(one, 1)
-        await is_told(other, 2)
-        between.silence()
-        await is_told(one, 3)
-        await is_told(other, 4)
-    assert "sockets heard nothing, and listen anew" in caplog.messages
+        for sent in (one, other):
+            assert (await heard(sent)).keys() == {"begun"}
+        await announcements.announce("group", [uuid.UUID(int=7), uuid.UUID(int=8)])
+        for sent in (one, other):
+            assert [await heard(sent), await heard(sent)] == [{"changed": 7}, {"changed": 8}]
 
 
-async def test_nothing_is_left_on_the_layer_of_sockets_that_have_ended(between: Relay) -> None:
-    async with opened() as sent:
-        await is_told(sent, 1)
-    layer = get_channel_layer()
+async def test_sockets_whose_connection_to_redis_fell_silent_are_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "ASK_SECONDS", 0.1)
+    async with relay(settings.REDIS_URL) as between:
+        with override_settings(REDIS_URL=between.url):
+            async with opened() as one, opened() as other:
+                await is_told(one, 1)
+                await is_told(other, 2)
+                between.silence()
+                await is_told(one, 3)
+                await is_told(other, 4)
+            await redis.close()
+
+
+async def test_without_sockets_nobody_listens() -> None:
+    def listening() -> bool:
+        return any("Hearing._listen" in repr(task.get_coro()) for task in asyncio.all_tasks())
+
+    async with opened() as one:
+        async with opened() as other:
+            await is_told(other, 1)
+        await is_told(one, 2)
+        assert listening()
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while layer.channels or layer.groups:
-            await asyncio.sleep(0.05)
+        while listening():
+            await asyncio.sleep(0)

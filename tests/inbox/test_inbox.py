@@ -18,6 +18,7 @@ from tests.inbox.inbox import ask, inbox_of, streamed, tell
 from tests.notifications.outbox import owner
 from tests.pages.browsing import signed_in
 from tests.people import Cast
+from tools.network import redis
 
 
 async def test_an_entry_is_written_once_under_its_key(tenant: Cast) -> None:
@@ -109,10 +110,10 @@ def test_the_count_of_unread_entries_is_answered_by_its_index(tenant: Cast) -> N
 
 
 async def test_an_announcement_without_redis_is_no_error(tenant: Cast, monkeypatch: Any) -> None:
-    def away() -> Any:
+    async def away(*command: object) -> Any:
         raise ConnectionError
 
-    monkeypatch.setattr(live, "get_channel_layer", away)
+    monkeypatch.setattr(redis, "ask", away)
     await live.announce(*tenant.alice.scope)
 
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.test import override_settings
 from redis import Redis
 from redis.exceptions import ConnectionError as ConnectionLost
 
+from tests.redis_relay import relay
+from tests.waiting import PATIENCE_SECONDS, eventually
 from tools.invocation.live import wakeups
-from tools.network import redis
+from tools.network import redis, subscription
 from tools.network.subscription import Subscription
 
 
@@ -79,6 +82,34 @@ async def test_a_waiting_listener_can_be_cancelled_and_goes_on(channel: str, oth
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+    other.publish(channel, b"said")
+    assert await heard.next() == (channel, b"said")
+    heard.close()
+
+
+async def test_a_connection_that_falls_silent_is_lost(channel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "ASK_SECONDS", 0.1)
+    async with relay(settings.REDIS_URL) as between:
+        with override_settings(REDIS_URL=between.url):
+            heard = await _subscribed(channel)
+            between.silence()
+            with pytest.raises(ConnectionLost, match="Redis does not answer"):
+                await asyncio.wait_for(heard.next(), PATIENCE_SECONDS)
+            await redis.close()
+
+
+async def test_a_connection_on_which_nothing_is_said_is_kept(
+    channel: str, other: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "ASK_SECONDS", 0.001)
+    monkeypatch.setattr(subscription, "MOST_UNANSWERED", 100)
+    heard = await _subscribed(channel)
+
+    def questions() -> int:
+        return int(other.info("commandstats")["cmdstat_ping"]["calls"])
+
+    before = questions()
+    await eventually(lambda: questions() > before + 300)
     other.publish(channel, b"said")
     assert await heard.next() == (channel, b"said")
     heard.close()

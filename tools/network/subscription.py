@@ -1,11 +1,13 @@
 """A connection to Redis that hears what is published on channels, one to a process.
 
 redis-py's own takes a message through a dozen coroutines, and every call ends with one. It makes the connection; from
-then on its socket is read here.
+then on its socket is read here. Redis is asked now and then whether it is there: a connection whose other side has
+vanished is silent for ever.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import hiredis
@@ -13,6 +15,13 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import InvalidResponse, RedisError
 
+from tools.network import redis
+
+# How often Redis is asked, and after how many questions in a row without a word the connection is lost.
+ASK_SECONDS = 2.0
+MOST_UNANSWERED = 2
+_BACK_OFF = 0.5
+_PING = hiredis.pack_command(("PING",))
 _NOT_WHOLE = object()
 # A channel, and what was published on it; None when it is subscribed to.
 Heard = tuple[str, bytes | None]
@@ -29,9 +38,11 @@ class Subscription(asyncio.Protocol):
         self._writer, connection._writer, connection._reader = cast(Any, connection)._writer, None, None
         self._transport: asyncio.Transport = self._writer.transport
         self._transport.set_protocol(self)
+        self._transport.write(hiredis.pack_command(cast(Any, ("SUBSCRIBE", *channels))))
+        self._unanswered = 0
+        self._timer = asyncio.get_running_loop().call_later(ASK_SECONDS, self._ask)
         if self._transport.is_closing():
             self._end("it was closed")
-        self._transport.write(hiredis.pack_command(cast(Any, ("SUBSCRIBE", *channels))))
 
     async def next(self) -> Heard:
         """What was heard next. Raises ConnectionLost once nothing more is."""
@@ -44,10 +55,12 @@ class Subscription(asyncio.Protocol):
 
     def close(self) -> None:
         """Hear nothing more."""
+        self._timer.cancel()
         self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take the messages that are whole."""
+        self._unanswered = 0
         try:
             self._reader.feed(data)
             while (said := self._reader.gets()) is not _NOT_WHOLE:
@@ -63,11 +76,22 @@ class Subscription(asyncio.Protocol):
     def _take(self, said: Any) -> None:
         if isinstance(said, Exception):
             raise InvalidResponse(str(said))
-        kind, channel, data = said
-        if kind in (b"message", b"subscribe"):
-            self._heard.append((channel.decode(), data if kind == b"message" else None))
+        match said:
+            case [b"message", channel, data]:
+                self._heard.append((channel.decode(), data))
+            case [b"subscribe", channel, _]:
+                self._heard.append((channel.decode(), None))
+
+    def _ask(self) -> None:
+        if self._unanswered == MOST_UNANSWERED:
+            self._end("Redis does not answer")
+            return
+        self._unanswered += 1
+        self._transport.write(_PING)
+        self._timer = asyncio.get_running_loop().call_later(ASK_SECONDS, self._ask)
 
     def _end(self, why: str) -> None:
+        self._timer.cancel()
         self._lost = self._lost or ConnectionLost(f"the connection to Redis is lost: {why}")
         self._transport.abort()
         self._wake()
@@ -75,3 +99,29 @@ class Subscription(asyncio.Protocol):
     def _wake(self) -> None:
         if self._waits is not None and not self._waits.done():
             self._waits.set_result(None)
+
+
+def _heed_cancellation() -> None:
+    """redis-py swallows a cancellation that arrives while it connects; waiting on would then never end."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def listen(*channels: str) -> AsyncIterator[Heard]:
+    """What is published on the channels, for ever: (channel, data).
+
+    Data is None when the channel is subscribed to; so it is again after Redis went away and came back.
+    """
+    while True:
+        heard: Subscription | None = None
+        try:
+            heard = Subscription(await redis.connection_of(redis.client()), *channels)
+            _heed_cancellation()
+            while True:
+                yield await heard.next()
+        except redis.AWAY:
+            await asyncio.sleep(_BACK_OFF)
+        finally:
+            if heard is not None:
+                heard.close()

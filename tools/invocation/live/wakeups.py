@@ -8,13 +8,12 @@ from contextlib import suppress
 
 from redis.exceptions import RedisError
 
-from tools.network import redis
-from tools.network.subscription import Subscription
+from tools.network import redis, subscription
+from tools.network.subscription import Heard
 
 log = logging.getLogger(__name__)
 
 CHANNEL = "toolgate:hints"
-_BACK_OFF = 0.5
 
 
 class WakeUp(asyncio.Event):
@@ -58,27 +57,6 @@ async def publish(run_id: uuid.UUID) -> None:
         log.warning("wake-up lost", extra={"run_id": str(run_id), "why": type(away).__name__})
 
 
-def _heed_cancellation() -> None:
-    """redis-py swallows a cancellation that arrives while it connects; waiting on would then never end."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
-async def listen(*more: str) -> AsyncIterator[tuple[str, bytes | None]]:
-    """What is published on CHANNEL and on `more` channels, for ever: (channel, data).
-
-    Data is None when the channel is subscribed to; so it is again after Redis went away and came back.
-    """
-    while True:
-        heard: Subscription | None = None
-        try:
-            heard = Subscription(await redis.connection_of(redis.client()), CHANNEL, *more)
-            _heed_cancellation()
-            while True:
-                yield await heard.next()
-        except (RedisError, OSError, TimeoutError):
-            await asyncio.sleep(_BACK_OFF)
-        finally:
-            if heard is not None:
-                heard.close()
+def listen(*more: str) -> AsyncIterator[Heard]:
+    """What is published on CHANNEL and on `more` channels, for ever; as `subscription.listen`."""
+    return subscription.listen(CHANNEL, *more)
