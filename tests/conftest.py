@@ -165,6 +165,8 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
         REDIS_URL=valkey.redis_url,
         TOOLGATE_ENV="development",
         RUN_LEASE_SECONDS="3",
+        # A busy machine refuses nobody for want of a connection, but where a test is about that.
+        DATABASE_POOL_SECONDS="60",
         DJANGO_SETTINGS_MODULE="gateway.config.settings",
     )
     import django
