@@ -133,7 +133,13 @@ CELERY_WORKER_POOL = "tools.worker.pool:TaskPool"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 2, "global_keyprefix": "toolgate:"}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    # How soon a worker gives up a connection that has fallen silent, and with it what sends lost messages again.
+    "health_check_interval": 3,
+    "global_keyprefix": "toolgate:",
+}
 
 # How many minutes must be between two times of a schedule.
 TOOLGATE_SCHEDULE_MINUTES = env.integer("TOOLGATE_SCHEDULE_MINUTES", 5, least=1, most=24 * 60)
