@@ -5,6 +5,7 @@ import json
 import uuid
 from typing import Any
 
+import pytest
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -109,9 +110,12 @@ def test_the_count_of_unread_entries_is_answered_by_its_index(tenant: Cast) -> N
     assert ask(tenant.alice, "GET", "inbox/unread/").json() == {"count": 99, "more": True}
 
 
-async def test_an_announcement_without_redis_is_no_error(tenant: Cast, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("reason", [ConnectionError, RuntimeError])
+async def test_an_announcement_that_fails_is_no_error(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch, reason: type[Exception]
+) -> None:
     async def away(*command: object) -> Any:
-        raise ConnectionError
+        raise reason
 
     monkeypatch.setattr(redis, "ask", away)
     await live.announce(*tenant.alice.scope)

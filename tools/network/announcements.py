@@ -20,12 +20,12 @@ _PATIENCE_SECONDS = 1.0
 
 
 async def announce(group: str, changed: Iterable[uuid.UUID]) -> None:
-    """Tell who listens to a group that these rows changed; after the commit."""
+    """Tell who listens to a group that these rows changed; after the commit. Whatever fails is only logged."""
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             for changed_id in changed:
                 await redis.ask("PUBLISH", CHANNEL, orjson.dumps({"group": group, "id": changed_id}))
-    except redis.AWAY as away:
+    except Exception as away:
         log.warning("sockets not told", extra={"group": group, "why": type(away).__name__})
 
 
