@@ -81,6 +81,7 @@ async def test_values_of_every_type_come_back_as_they_were_given() -> None:
     assert dict(zip(TYPES, back, strict=True)) == given | {"k": None}
 
 
+@pytest.mark.usefixtures("_one_connection")
 async def test_a_function_alone_is_one_round_trip_in_its_tenant_and_leaves_no_tenant_behind(
     tenant: Cast, other_tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
