@@ -1,10 +1,13 @@
 """What locks guarantee: of two that change something at once, the second decides by what the first has left."""
 
+import asyncio
 import hashlib
+import os
 import uuid
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
@@ -12,19 +15,21 @@ from gateway.runs.agents import changes as agents
 from gateway.runs.errors import AgentChanged
 from notifications.destinations import changes as destinations
 from notifications.destinations import verifying
-from tenants.login import sign_on
+from tenants.login import clients, sign_on
 from tenants.login.sign_on import Admitted, Person
 from tenants.members import invitations, memberships
 from tenants.members.errors import AccountExists, NotAnOwnerNow, TooManyInvitations
-from tenants.models import ConfirmedDomain, SignOnProvider
+from tenants.models import ClientToken, ConfirmedDomain, SignOnProvider
 from tenants.scope import transactions
 from tenants.scope.routing import on_login
 from tests import people
-from tests.at_once import both
+from tests.at_once import both, in_turn
 from tests.database import rows
 from tests.files.working import conversation_of
 from tests.inbox.messages import make
+from tests.mcp.oauth import registered
 from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 
 ISSUER = "https://login.example"
 
@@ -152,6 +157,60 @@ def test_an_edit_of_an_agent_that_another_is_just_changing_is_refused(tenant: Ca
     with pytest.raises(AgentChanged):
         second.result()
     assert rows("SELECT name FROM agents WHERE tenant_id = %(t)s AND is_default", t=tenant.id) == [{"name": first}]
+
+
+# --- OAuth clients ---------------------------------------------------------------------------------------------------
+def _granted(tenant: Cast, client_id: str) -> clients.Tokens:
+    """What a client got from alice."""
+    scopes, where = ["chat"], "http://127.0.0.1/mcp"
+    code = clients.agree(tenant.alice.principal, client_id, scopes=scopes, resource=where, details={})
+    spent = clients.spend(ClientToken.Kind.CODE, code, client_id)
+    assert spent is not None
+    return clients.issue(spent, scopes)
+
+
+def _grants(tenant: Cast) -> list[dict[str, Any]]:
+    return rows("SELECT id FROM client_grants WHERE tenant_id = %(t)s", t=tenant.id)
+
+
+@pytest.mark.parametrize("way", ["by its client", "by its member", "by a second use"])
+def test_a_grant_that_ends_while_a_token_is_used_twice_ends_once(tenant: Cast, way: str) -> None:
+    client_id = registered().id
+    token, [grant] = _granted(tenant, client_id).refresh, _grants(tenant)
+
+    def use() -> bool:
+        return clients.spend(ClientToken.Kind.REFRESH, token, client_id) is not None
+
+    def end() -> bool:
+        if way == "by its client":
+            clients.revoke(token, client_id)
+        if way == "by its member":
+            with transactions.scope(tenant.id, tenant.alice.principal.user_id):
+                clients.end(tenant.alice.principal, grant["id"])
+        return way == "by a second use" and use()
+
+    # Each of the two that wait would end the grant: none may have what the other needs.
+    first, [second, third] = in_turn(use, use, end)
+    assert (first, second.result(), third.result()) == (True, False, False)
+    assert _grants(tenant) == []
+    assert rows("SELECT kind FROM client_tokens WHERE tenant_id = %(t)s", t=tenant.id) == []
+
+
+async def test_a_grant_that_is_used_or_ended_in_this_moment_is_forgotten_the_next_time(tenant: Cast) -> None:
+    await asyncio.to_thread(lambda: _granted(tenant, registered().id))
+    old = "UPDATE client_tokens SET expires_at = now() - interval '1 s' WHERE tenant_id = %(t)s RETURNING kind"
+    tokens = len(rows(old, t=tenant.id))
+    older = "UPDATE client_grants SET created_at = now() - interval '2 h' WHERE tenant_id = %(t)s RETURNING id"
+    rows(older, t=tenant.id)
+    left = "SELECT kind FROM client_tokens WHERE tenant_id = %(t)s"
+    with psycopg.connect(os.environ["DATABASE_OWNER_URL"]) as other:
+        other.execute("SELECT 1 FROM client_grants WHERE tenant_id = %s FOR UPDATE", [tenant.id])
+        # The limit is for a sweep that waits: it would wait for ever.
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await clients.forget()
+        assert len(rows(left, t=tenant.id)) == tokens
+    await clients.forget()
+    assert (rows(left, t=tenant.id), _grants(tenant)) == ([], [])
 
 
 # --- what people keep -------------------------------------------------------------------------------------------------

@@ -69,7 +69,8 @@ class ClientToken(models.Model):
     hash = models.BinaryField(primary_key=True, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="client_tokens")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="client_tokens")
-    grant = models.ForeignKey(ClientGrant, on_delete=models.CASCADE, related_name="tokens", db_constraint=False)
+    # PostgreSQL ends them with their grant. Django would delete them before it, and lock in another order than others.
+    grant = models.ForeignKey(ClientGrant, on_delete=models.DO_NOTHING, related_name="tokens", db_constraint=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
     scopes = ArrayField(models.CharField(max_length=32))
     details = JSONField(default=dict, help_text="Of a code: where it was sent, and the challenge of its client.")

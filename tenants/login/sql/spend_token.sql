@@ -1,13 +1,15 @@
 -- Spend a client's authorization code or refresh token ("code" or "refresh"), which works once. Takes its SHA-256 hash
 -- and the client that presents it. Returns one row about its grant; no row when it is unknown, expired, another
 -- client's, or its user is inactive or no member any more. One that was spent before may be stolen: its grant ends,
--- with all tokens of it. Called by web (app). Reads and writes past row security; locks the token's row, so of two at
--- once one spends it.
+-- with all tokens of it. Called by web (app). Reads and writes past row security; locks the grant's row and then the
+-- token's, as whatever ends a grant does, so of two at once one spends it.
 CREATE OR REPLACE FUNCTION spend_token(given bytea, expected text, presented_by text)
     RETURNS TABLE (grant_id uuid, tenant_id uuid, user_id uuid, username text, scopes text[], resource text,
                    details jsonb)
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
     BEGIN
+        PERFORM FROM client_grants g JOIN client_tokens t ON t.tenant_id = g.tenant_id AND t.grant_id = g.id
+        WHERE t.hash = given AND t.kind = expected AND g.client_id = presented_by FOR UPDATE OF g;
         RETURN QUERY
             UPDATE client_tokens t SET spent_at = now()
             FROM client_grants g

@@ -107,6 +107,23 @@ MUTATIONS = (
         "status = 'queued' ORDER BY id FOR UPDATE SKIP LOCKED)",
         "status = 'queued' ORDER BY id)",
     ),
+    Mutation(
+        "a second use of a token locks the token before its grant",
+        (f"{AT_ONCE}::test_a_grant_that_ends_while_a_token_is_used_twice_ends_once",),
+        sql=function("spend_token", "FOR UPDATE OF g"),
+    ),
+    Mutation(
+        "a member who ends a grant locks its tokens before it",
+        (f"{AT_ONCE}::test_a_grant_that_ends_while_a_token_is_used_twice_ends_once",),
+        "tenants/models/clients.py",
+        'ClientGrant, on_delete=models.DO_NOTHING, related_name="tokens"',
+        'ClientGrant, on_delete=models.CASCADE, related_name="tokens"',
+    ),
+    Mutation(
+        "what forgets tokens waits for a grant that is used in this moment",
+        (f"{AT_ONCE}::test_a_grant_that_is_used_or_ended_in_this_moment_is_forgotten_the_next_time",),
+        sql=function("forget_tokens", "FOR UPDATE SKIP LOCKED", "FOR UPDATE"),
+    ),
     # --- money and room -----------------------------------------------------------------------------------------------
     Mutation(
         "a driver whose run is just being taken over reserves",
