@@ -87,7 +87,7 @@ def _shop(tenant: Cast) -> None:
         service_changes.add(tenant.id, NewService.read(body), Source("http", json.dumps(offered)))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def owned() -> tuple[Cast, list[tuple[str, str, Any]], list[tuple[str, str, Any]]]:
     """A tenant with settings of every kind: requests that raise something, and some that take away."""
     tenant = make_tenant(PASSWORD)
