@@ -1,6 +1,7 @@
 """Several processes that verify a log: they find what one finds, in its order and words, and miss none that dies."""
 
 import json
+import multiprocessing.util
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import psycopg
 import pytest
@@ -41,6 +43,13 @@ TAMPERED: dict[str, str] = {
 @pytest.fixture(scope="module")
 def log() -> LogDatabase:
     return make_log(160)
+
+
+@pytest.fixture(autouse=True)
+def forked_as_by_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`audit verify` forks before it has a connection. Other tests may have left some of Celery's here, which each fork
+    would close first: for one that waits for an answer it waits, too, and the answer never comes."""
+    monkeypatch.setattr(multiprocessing.util, "_afterfork_registry", WeakValueDictionary())
 
 
 @pytest.fixture
