@@ -1,8 +1,11 @@
 """Runs that begin others, driven by this process alone."""
 
 import asyncio
+import inspect
 import json
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -50,22 +53,33 @@ def _at_rest(runs: list[dict[str, Any]]) -> bool:
     }
 
 
-def _no_process(*args: Any, **kwargs: Any) -> None:
-    """Nobody is there to do it."""
+@asynccontextmanager
+async def lost(patch: pytest.MonkeyPatch, owner: Any, name: str, *, times: int = 1) -> AsyncIterator[None]:
+    """Inside, nobody does what a function is called for. The end waits until it was called so often: whoever calls it
+    has committed the rows that say so before."""
+    called: list[Any] = []
+    awaited = inspect.iscoroutinefunction(getattr(owner, name))
+
+    def note(*args: Any, **kwargs: Any) -> None:
+        called.append(args)
+
+    async def note_later(*args: Any, **kwargs: Any) -> None:
+        called.append(args)
+
+    with patch.context() as replaced:
+        replaced.setattr(owner, name, note_later if awaited else note)
+        yield
+        await eventually(lambda: len(called) >= times)
 
 
 async def asked(cast: Cast, patch: pytest.MonkeyPatch, *tasks: str, agent: str) -> list[uuid.UUID]:
     """The calls of a run of alice's that gives out tasks, none of which has begun its child."""
-    with patch.context() as lost:
-        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+    async with lost(patch, ChildrenOfRuns, "begin", times=len(tasks)):
         await begun(cast.alice, *map(subagent, tasks), agent=agent)
-
-        def queued() -> list[Any]:
-            found = "SELECT id FROM tool_calls WHERE tenant_id = %(t)s AND status = 'queued' ORDER BY position"
-            return [row["id"] for row in rows(found, t=cast.id)]
-
-        await eventually(lambda: len(queued()) == len(tasks))
-        return queued()
+    found = "SELECT id FROM tool_calls WHERE tenant_id = %(t)s AND status = 'queued' ORDER BY position"
+    queued = [row["id"] for row in rows(found, t=cast.id)]
+    assert len(queued) == len(tasks)
+    return queued
 
 
 def tree(person: Person) -> list[dict[str, Any]]:

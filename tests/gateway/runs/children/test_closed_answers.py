@@ -9,7 +9,7 @@ from audit.calls import taint
 from gateway.runs.lifecycle import driving, following, stopping
 from gateway.runs.rows import RunCall
 from tenants.scope.transactions import TenantScope, transaction
-from tests.gateway.runs.children.family import MAIL, begun, ended, subagent, tree
+from tests.gateway.runs.children.family import MAIL, begun, ended, lost, subagent, tree
 from tests.people import Cast
 from tests.waiting import eventually
 
@@ -26,15 +26,11 @@ def _task(answer: str, wanted: dict[str, Any]) -> str:
     return subagent(f"answer: {answer}", output_schema=wanted)
 
 
-async def _nobody(*args: Any) -> None:
-    """It is not driven yet."""
-
-
 async def _read(cast: Cast, monkeypatch: pytest.MonkeyPatch, *tasks: str) -> list[RunCall]:
     """The calls of a run whose children have read what strangers wrote, once all of it is over."""
     scope = TenantScope(*cast.alice.scope)
-    with monkeypatch.context() as waits:
-        waits.setattr(driving, "take_over", _nobody)
+    # They are not driven yet.
+    async with lost(monkeypatch, driving, "take_over", times=len(tasks)):
         view = await begun(cast.alice, *tasks)
         await eventually(
             lambda: [run["status"] for run in tree(cast.alice)] == ["waiting", *["in_progress"] * len(tasks)]

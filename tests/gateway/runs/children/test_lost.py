@@ -19,7 +19,7 @@ from gateway.runs.live_ports import LiveUnitOfWork
 from tenants.scope import transactions
 from tenants.scope.transactions import TenantScope, transaction
 from tests.database import rows
-from tests.gateway.runs.children.family import MAIL, answered, begun, subagent, tree
+from tests.gateway.runs.children.family import MAIL, answered, begun, lost, subagent, tree
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS, eventually
 from tools.invocation.in_worker import execution
@@ -28,10 +28,6 @@ from tools.invocation.live import wakeups
 
 def _calls(cast: Cast) -> list[dict[str, Any]]:
     return rows("SELECT * FROM tool_calls WHERE tenant_id = %(t)s ORDER BY id", t=cast.id)
-
-
-def _no_process(*args: Any, **kwargs: Any) -> None:
-    """Nobody is there to do it."""
 
 
 async def _lost(*args: Any, **kwargs: Any) -> None:
@@ -50,8 +46,7 @@ async def _over(cast: Cast) -> None:
 async def test_a_call_whose_process_is_lost_before_its_child_begins_is_begun_by_the_sweeper_once(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as lost:
-        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+    async with lost(monkeypatch, ChildrenOfRuns, "begin"):
         await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: [call["status"] for call in _calls(tenant)] == ["queued"])
     async with transaction(tenant.alice.scope) as connection:
@@ -62,8 +57,7 @@ async def test_a_call_whose_process_is_lost_before_its_child_begins_is_begun_by_
 
 
 async def test_ten_that_execute_a_call_at_once_begin_one_child(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as lost:
-        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+    async with lost(monkeypatch, ChildrenOfRuns, "begin"):
         await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: len(_calls(tenant)) == 1)
     [call] = _calls(tenant)
@@ -83,8 +77,7 @@ async def test_a_child_that_nobody_drives_is_found_by_the_sweeper(
     async def taken_over(*ids: Any) -> None:
         asked.append(ids[-1])
 
-    with monkeypatch.context() as lost:
-        lost.setattr(driving, "take_over", _lost)
+    async with lost(monkeypatch, driving, "take_over"):
         view = await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
     [call] = _calls(tenant)
@@ -108,8 +101,7 @@ async def test_a_parent_that_does_not_hear_of_the_end_of_its_child_is_found_by_t
 
     monkeypatch.setattr(waking, "call_ended", _lost)
     monkeypatch.setattr(sweeper, "request_takeover", taken_over)
-    with monkeypatch.context() as lost:
-        lost.setattr(driving, "take_over", _lost)
+    async with lost(monkeypatch, driving, "take_over"):
         view = await begun(tenant.alice, subagent("Hello."))
         await eventually(lambda: [run["status"] for run in tree(tenant.alice)] == ["waiting", "in_progress"])
     await driving.take_over(tenant.alice.scope, tree(tenant.alice)[1]["id"])
@@ -198,8 +190,7 @@ _AS_IT_IS = "SELECT * FROM tool_calls WHERE id = %(id)s"
 async def test_a_call_that_was_claimed_and_began_a_child_is_nobodys_to_lose(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as lost:
-        lost.setattr(ChildrenOfRuns, "begin", _no_process)
+    async with lost(monkeypatch, ChildrenOfRuns, "begin"):
         await begun(tenant.alice, subagent(MAIL))
         await eventually(lambda: [call["status"] for call in _calls(tenant)] == ["queued"])
     [call] = _calls(tenant)
