@@ -27,6 +27,7 @@ from gateway.providers.routing import clients as routing_clients  # noqa: E402
 from gateway.rest.chat import fast  # noqa: E402
 from gateway.runs import loop  # noqa: E402
 from gateway.runs.lifecycle import stopping  # noqa: E402
+from gateway.runs.watching import wakeups  # noqa: E402
 from gateway.server import (  # noqa: E402
     bodies,
     cors,
@@ -75,6 +76,8 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             gc_tuning.settle()
             if not settings.DEVELOPMENT:
                 mcp.prepare()
+            # Before anybody is served: what the first call says, and its end, would not be heard.
+            await wakeups.waits().listening()
             await send({"type": "lifespan.startup.complete"})
         else:
             # Whatever fails here, the leases run out and the sweeper finds what was left.

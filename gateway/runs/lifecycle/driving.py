@@ -29,8 +29,6 @@ from tools.invocation.live.leases import Leases
 log = logging.getLogger(__name__)
 
 leases = Leases("SELECT renew_run_leases(%s, %s, %s) AS id")
-# How long a driver that takes a run over waits for Redis before it says so.
-_ANNOUNCED_SECONDS = 1.0
 
 
 class Driven(NamedTuple):
@@ -100,21 +98,16 @@ async def _drive(execution: RunExecution, again: bool) -> None:
 
 async def take_over(scope: TenantScope, run_id: uuid.UUID) -> None:
     """Drive a run that nobody holds, from its rows; without effect when somebody does, or when it waits for humans."""
+    # The ends of its calls are heard, and what its watchers answer.
+    await waits().listening()
     execution = await preparation.reopen(scope, run_id)
     if execution is not None:
         log.info("run taken over", extra={"run_id": str(run_id)})
         start(execution, again=True)
         task = driven_here[run_id].task
-        await _announced(run_id)
+        # Whoever watches the run looks at it, and says to its new driver that they watch.
+        await wakeups.publish(run_id)
         await asyncio.wait([task])
-
-
-async def _announced(run_id: uuid.UUID) -> None:
-    """Have whoever watches the run look at it, and say to its new driver that they watch."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_ANNOUNCED_SECONDS):
-            await waits().relay.subscribed.wait()
-    await wakeups.publish(run_id)
 
 
 def take_over_soon(scope: TenantScope, run_id: uuid.UUID) -> None:

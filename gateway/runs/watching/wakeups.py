@@ -21,6 +21,8 @@ from tools.invocation.live.wakeups import WakeUp
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0
+# How long who needs to hear what others say waits for Redis before it goes on without.
+LISTENING_SECONDS = 1.0
 # Of how many calls this process keeps what they have said, for who begins to listen a moment after it was said.
 MOST_LOGGED = 64
 # Of how many wake-ups that nobody waited for this process keeps the names, for who begins to wait a moment later.
@@ -88,6 +90,13 @@ class Waits:
             readers.remove(read)
             if not readers:
                 self._readers.pop(wake_up_id, None)
+
+    async def listening(self) -> None:
+        """Return once what other processes say is heard, or after LISTENING_SECONDS: what they say before is lost."""
+        self._begin()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LISTENING_SECONDS):
+                await self.relay.subscribed.wait()
 
     def _begin(self) -> None:
         if not self._tasks:

@@ -2,19 +2,26 @@
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from gateway.runs import loop, repository
+from gateway.config import asgi
+from gateway.process import gc_tuning
+from gateway.runs import loop, preparation, repository
 from gateway.runs.execution import RunExecution, RunLost
 from gateway.runs.lifecycle import beginning, driving, following
 from gateway.runs.preparation import ChatRequest
 from gateway.runs.rows import RunEnd
+from gateway.runs.watching import wakeups as watching
 from gateway.runs.watching.wakeups import MOST_MISSED, Waits, waits
-from tenants.scope.transactions import transaction
+from tenants.scope.transactions import TenantScope, transaction
 from tests.people import Cast
 from tests.waiting import PATIENCE_SECONDS
-from tools.invocation.live import wakeups
+from tools.invocation.live import logs, wakeups
+from tools.invocation.live.logs import Logged
 from tools.invocation.live.wakeups import WakeUp
 from tools.network import redis
 
@@ -166,3 +173,75 @@ async def test_listening_ends_at_once_when_it_is_told_to_at_any_moment() -> None
 async def _listen() -> None:
     async for _ in wakeups.listen():
         pass
+
+
+@asynccontextmanager
+async def _started(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Waits]:
+    """A web process that has just begun to serve, as far as it listens to others; nothing of it is closed."""
+    found, serves, asked = Waits(), asyncio.Event(), iter([{"type": "lifespan.startup"}])
+
+    async def receive() -> dict[str, Any]:
+        for message in asked:
+            return message
+        return await asyncio.Future()
+
+    async def send(message: Any) -> None:
+        assert message == {"type": "lifespan.startup.complete"}
+        serves.set()
+
+    monkeypatch.setattr(watching, "waits", lambda: found)
+    monkeypatch.setattr(gc_tuning, "settle", lambda: None)
+    process = asyncio.create_task(asgi.application({"type": "lifespan"}, receive, send))
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await serves.wait()
+        yield found
+    finally:
+        for task in (process, *found._tasks):
+            task.cancel()
+        await asyncio.wait([process, *found._tasks])
+
+
+async def test_a_web_process_hears_what_calls_say_before_it_serves_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first call may have said something, and ended, before the process begins to wait for it."""
+    first, later = (Logged(uuid.uuid4(), 1, [("info", None, said)]) for said in ("first", "later"))
+    read: list[Logged] = []
+    last = asyncio.Event()
+    async with _started(monkeypatch) as found:
+        await redis.client().publish(logs.CHANNEL, first.encoded())
+        reading = found.reading_logs(later.wake_up_id, lambda _: last.set())
+        with found.reading_logs(first.wake_up_id, read.append), reading:
+            while not last.is_set():
+                await redis.client().publish(logs.CHANNEL, later.encoded())
+                await asyncio.sleep(0.01)
+    assert read == [first]
+
+
+async def test_a_web_process_serves_although_redis_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def silent(*channels: str) -> AsyncIterator[tuple[str, bytes | None]]:
+        await asyncio.Future()
+        yield "", None
+
+    monkeypatch.setattr(wakeups, "listen", silent)
+    monkeypatch.setattr(watching, "LISTENING_SECONDS", 0.0)
+    async with _started(monkeypatch) as found:
+        assert not found.relay.subscribed.is_set()
+
+
+async def test_a_process_takes_no_run_over_before_it_hears_how_its_calls_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, opened = Waits(), asyncio.Event()
+    found._tasks = [asyncio.create_task(asyncio.sleep(0))]
+
+    async def reopen(scope: TenantScope, run_id: uuid.UUID) -> None:
+        opened.set()
+
+    monkeypatch.setattr(driving, "waits", lambda: found)
+    monkeypatch.setattr(preparation, "reopen", reopen)
+    # As long as the test needs.
+    monkeypatch.setattr(watching, "LISTENING_SECONDS", PATIENCE_SECONDS)
+    taking = asyncio.create_task(driving.take_over(TenantScope(uuid.uuid4(), uuid.uuid4()), uuid.uuid4()))
+    await _let_run()
+    assert not opened.is_set()
+    found.relay.receive(None)
+    await taking
+    assert opened.is_set()

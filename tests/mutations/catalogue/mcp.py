@@ -88,4 +88,17 @@ MUTATIONS = (
         "        found = await pending.find(caller, request_hash) if resumes else None\n",
         "        found = None\n",
     ),
+    # --- what is said beside results ----------------------------------------------------------------------------------
+    Mutation(
+        "a web process serves before it hears what its calls say",
+        ("tests/gateway/runs/test_wakeups.py::test_a_web_process_hears_what_calls_say_before_it_serves_anybody",),
+        "gateway/config/asgi.py",
+        "            await wakeups.waits().listening()\n",
+    ),
+    Mutation(
+        "a process drives a run before it hears how its calls end",
+        ("tests/gateway/runs/test_wakeups.py::test_a_process_takes_no_run_over_before_it_hears_how_its_calls_end",),
+        "gateway/runs/lifecycle/driving.py",
+        "    await waits().listening()\n",
+    ),
 )
