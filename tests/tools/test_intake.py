@@ -76,11 +76,13 @@ async def test_a_queue_that_is_not_consumed_any_more_is_left_alone_until_it_is_a
     await asyncio.to_thread(queue.noted, "ended", 1)
     with Celery("sender", broker=queue.url) as sender:
         sender.conf.broker_transport_options = {"global_keyprefix": "toolgate:"}
-        replies = await asyncio.to_thread(sender.control.cancel_consumer, "celery", reply=True)
+        # A worker runs messages before Celery's consumer listens to commands, so it may have to be told again.
+        told = {"reply": True, "limit": 1, "timeout": 5}
+        replies = await eventually(lambda: sender.control.cancel_consumer("celery", **told))
         assert [next(iter(each.values()))["ok"] for each in replies] == ["no longer consuming from celery"]
         # What waits for a message at this moment waits no longer than half a second.
         await messages.send([("tests.local", ["a", "between"])])
         await messages.send([("tests.local", ["a", "held"])])
-        await asyncio.to_thread(sender.control.add_consumer, "celery", reply=True)
+        await eventually(lambda: sender.control.add_consumer("celery", **told))
     await messages.send([("tests.local", ["a", "after"])])
     await eventually(lambda: queue.redis.llen("ended") == 4)
