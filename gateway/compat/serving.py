@@ -240,7 +240,8 @@ async def _events(
             if piece := sent.new(view):
                 yield piece
             if view.run.status in ("failed", "cancelled"):
-                yield writer.error(*_error(view))
+                # More may have come while the client took the piece; `end` looks for that itself.
+                yield sent.new(view) + writer.error(*_error(view))
                 return
             if view.final or view.suspended:
                 yield writer.end(replies.reply(view, request, created))

@@ -104,12 +104,13 @@ def test_after_a_managed_call_nobody_is_asked_to_retry(upstream: Upstream, clien
 def test_a_stream_that_breaks_after_its_text_is_an_error_in_the_stream(
     upstream: Upstream, client: Client, tenant: Cast
 ) -> None:
-    script = upstream.script(streamed({"content": "Half an"}, finish=None, cut=True))
-    stream = _ask(client(tenant.alice), script.name, stream=True)
-    seen: list[str] = []
+    cut = threading.Event()
+    script = upstream.script(streamed({"content": "Half an"}, {"content": ""}, finish=None, cut=True, between=cut))
+    said = (chunk.choices[0].delta.content for chunk in _ask(client(tenant.alice), script.name, stream=True))
+    assert next(text for text in said if text) == "Half an"
+    cut.set()
     with pytest.raises(openai.APIError):
-        seen.extend(chunk.choices[0].delta.content or "" for chunk in stream)
-    assert "".join(seen) == "Half an"
+        list(said)
     # What was read cannot be taken back, so the model is not asked again.
     assert len(script.asked) == 1
 

@@ -22,6 +22,7 @@ from tests.hostile.upstream import (
     streamed,
 )
 from tests.people import Cast
+from tests.rest import sse
 
 NOTE = json.dumps({"title": "a", "content": "b"})
 FAULTS = {
@@ -113,11 +114,19 @@ def test_a_stream_that_fails_ends_in_run_failed(upstream: Upstream, tenant: Cast
 
 
 def test_text_of_a_cut_stream_is_voided_before_it_is_asked_again(upstream: Upstream, tenant: Cast) -> None:
-    script = upstream.script(streamed({"content": "Hel"}, finish=None, cut=True), streamed({"content": "Goodbye."}))
-    answer = upstream.stack.chat(tenant.alice, **scripted(script, stream=True))
-    events = [line.removeprefix("event: ") for line in answer.text.splitlines() if line.startswith("event: ")]
-    assert events == ["run.created", "message.delta", "message.restarted", "message.delta", "run.completed"]
-    assert json.loads(answer.text.strip().splitlines()[-1][6:])["content"] == "Goodbye."
+    cut = threading.Event()
+    script = upstream.script(
+        streamed({"content": "Hel"}, {"content": ""}, finish=None, cut=True, between=cut),
+        streamed({"content": "Goodbye."}),
+    )
+    body, url = scripted(script, stream=True), f"{upstream.stack.url}/api/v1/chat"
+    with httpx.stream("POST", url, json=body, headers=tenant.alice.headers) as answer:
+        events = (event for event in sse.live(answer) if isinstance(event, sse.Event))
+        assert [next(events).name, next(events).data["text"]] == ["run.created", "Hel"]
+        cut.set()
+        rest = list(events)
+    assert [event.name for event in rest] == ["message.restarted", "message.delta", "run.completed"]
+    assert rest[-1].data["content"] == "Goodbye."
 
 
 def test_a_stream_that_falls_silent_is_asked_again(upstream: Upstream, tenant: Cast) -> None:

@@ -76,14 +76,15 @@ async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = 
         with waits().hearing(view.id, hear), _reading(view.id):
             while True:
                 changed.clear()
-                for event in events.after(view, at):
+                # All as it is at this moment: the run goes on while a slow client takes them.
+                new, far_now, left = list(events.after(view, at)), list(far), patience.left(view)
+                for event in new:
                     at = event.position
                     yield event.encode()
                 # Nothing comes after the end.
-                for call_id in () if view.final else list(far):
+                for call_id in () if at.ended else far_now:
                     yield events.progress(view.id, at, far.pop(call_id)).encode()
-                left = patience.left(view)
-                if view.final or at.ended or left == 0:
+                if at.ended or left == 0:
                     return
                 if (crowd := _readers[view.id]) > MOST_AT_ONCE:
                     # What comes meanwhile is one longer delta.

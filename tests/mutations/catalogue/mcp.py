@@ -101,4 +101,26 @@ MUTATIONS = (
         "gateway/runs/lifecycle/driving.py",
         "    await waits().listening()\n",
     ),
+    # --- streams ------------------------------------------------------------------------------------------------------
+    Mutation(
+        "a slow reader is sent the rest of a turn without the rest of its text",
+        ("tests/rest/test_slow_readers.py",),
+        "gateway/rest/chat/answers.py",
+        "list(events.after(view, at))",
+        "events.after(view, at)",
+    ),
+    Mutation(
+        "a stream ends when its run does, whatever has been sent",
+        ("tests/rest/test_slow_readers.py",),
+        "gateway/rest/chat/answers.py",
+        "                if at.ended or left == 0:\n",
+        "                if view.final or at.ended or left == 0:\n",
+    ),
+    Mutation(
+        "a stream of a compatible API fails before all is sent that was said",
+        ("tests/compat/test_slow_readers.py",),
+        "gateway/compat/serving.py",
+        "sent.new(view) + writer.error",
+        "writer.error",
+    ),
 )
