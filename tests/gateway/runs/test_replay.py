@@ -126,6 +126,9 @@ def test_decisions_replay_in_their_order(
         _decide(stack, tenant, second, verdicts[1])
         run = ended(stack, tenant.alice, body["run_id"])
     assert run["status"] == ("cancelled" if on_refused == "halt" and "deny" in verdicts else "completed")
+    # What was approved may still run when the run is halted, and its end changes rows.
+    runs_still = "SELECT 1 AS it FROM tool_calls WHERE run_id = %(id)s AND status IN ('queued', 'running')"
+    until(lambda: not rows(runs_still, id=body["run_id"]))
     intact(tenant, body["run_id"])
 
 
