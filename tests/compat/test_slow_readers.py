@@ -1,6 +1,5 @@
 """A client of a compatible API that takes what it is sent late, while its run goes on."""
 
-import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,10 +12,10 @@ from gateway.compat.interface import CompatApi
 from gateway.compat.messages.api import API as MESSAGES
 from gateway.compat.responses.api import API as RESPONSES
 from gateway.providers.interface import UserMessage
-from gateway.runs.lifecycle.driving import Driven, driven_here
 from gateway.runs.prompting.client_request import ClientRequest
 from gateway.runs.view import TurnView
 from tenants.scope.transactions import TenantScope
+from tests.gateway.runs.driven import driven
 from tests.gateway.runs.rows import call_row, turn, view
 
 REQUEST = ClientRequest("offline/demo", (UserMessage("Save it."),), stream=True)
@@ -28,11 +27,9 @@ async def test_what_was_said_meanwhile_is_sent_before_the_streams_end(api: Compa
     saying = turn(1, "I will ")
     run = view(saying)
     run.run = replace(run.run, turns=0)
-    driving = asyncio.create_task(asyncio.Event().wait())
-    driven_here[run.id] = Driven(run, driving)  # type: ignore[arg-type]
     exchange = cast(Any, SimpleNamespace(tenant_scope=TenantScope(run.run.tenant_id, run.run.user_id)))
     writer = api.writer(id=run.id.hex, created=0, model="offline/demo", request=REQUEST)
-    try:
+    async with driven(run):
         pieces = serving._events(exchange, writer, run, REQUEST, 0)
         sent = [await anext(pieces), await anext(pieces)]
         assert b"I will " in sent[1]
@@ -41,7 +38,4 @@ async def test_what_was_said_meanwhile_is_sent_before_the_streams_end(api: Compa
         run.turns.append(TurnView(2, 100))
         run.run = replace(run.run, status=status, turns=1, error_code=None if status == "completed" else "e")
         sent += [piece async for piece in pieces]
-    finally:
-        del driven_here[run.id]
-        driving.cancel()
     assert b"save it." in b"".join(sent[2:])

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from gateway.rest.chat import answers
-from gateway.runs.lifecycle.driving import Driven, driven_here
 from gateway.runs.view import RunView, TurnView
 from gateway.runs.watching import events
 from tenants.scope.transactions import TenantScope
+from tests.gateway.runs.driven import driven
 from tests.gateway.runs.rows import call_row, held_row, turn, view
 from tests.rest import sse
 
@@ -19,15 +19,9 @@ from tests.rest import sse
 @asynccontextmanager
 async def _stream(run: RunView, wait: float = 0) -> AsyncIterator[AsyncGenerator[bytes, None]]:
     """The events of a run that this process seems to drive."""
-    driving = asyncio.create_task(asyncio.Event().wait())
-    driven_here[run.id] = Driven(run, driving)  # type: ignore[arg-type]
     scope = TenantScope(run.run.tenant_id, run.run.user_id)
-    try:
-        async with aclosing(answers.stream(scope, run, events.START, wait)) as pieces:
-            yield pieces
-    finally:
-        del driven_here[run.id]
-        driving.cancel()
+    async with driven(run), aclosing(answers.stream(scope, run, events.START, wait)) as pieces:
+        yield pieces
 
 
 async def _read(run: RunView, meanwhile: Callable[[], None], wait: float = 0) -> list[sse.Event]:
