@@ -1,8 +1,8 @@
 """Streams whose reader takes one event at a time while the run goes on: what is sent late is whole and in order."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
@@ -14,23 +14,17 @@ from tenants.scope.transactions import TenantScope
 from tests.gateway.runs.driven import driven
 from tests.gateway.runs.rows import call_row, held_row, turn, view
 from tests.rest import sse
+from tests.waiting import PATIENCE_SECONDS
 
 
-@asynccontextmanager
-async def _stream(run: RunView, wait: float = 0) -> AsyncIterator[AsyncGenerator[bytes, None]]:
-    """The events of a run that this process seems to drive."""
+async def _read(run: RunView, meanwhile: Callable[[], None]) -> list[sse.Event]:
+    """All events of a run in which `meanwhile` happens while its first text is on its way; no human is waited for."""
     scope = TenantScope(run.run.tenant_id, run.run.user_id)
-    async with driven(run), aclosing(answers.stream(scope, run, events.START, wait)) as pieces:
-        yield pieces
-
-
-async def _read(run: RunView, meanwhile: Callable[[], None], wait: float = 0) -> list[sse.Event]:
-    """All events of a run in which `meanwhile` happens while its first text is on its way."""
-    async with _stream(run, wait) as pieces:
+    async with driven(run), aclosing(answers.stream(scope, run, events.START, wait=0)) as pieces:
         seen = [(await anext(pieces)).decode(), (await anext(pieces)).decode()]
         meanwhile()
         run.changed()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             seen += [piece.decode() async for piece in pieces]
     found = sse.parse("".join(seen))
     assert [event.name for event in found[:2]] == ["run.created", "message.delta"]

@@ -77,12 +77,12 @@ async def stream(scope: TenantScope, view: RunView, at: Position, wait: float = 
             while True:
                 changed.clear()
                 # All as it is at this moment: the run goes on while a slow client takes them.
-                new, far_now, left = list(events.after(view, at)), list(far), patience.left(view)
+                new, progressed, left = list(events.after(view, at)), list(far), patience.left(view)
                 for event in new:
                     at = event.position
                     yield event.encode()
                 # Nothing comes after the end.
-                for call_id in () if at.ended else far_now:
+                for call_id in () if at.ended else progressed:
                     yield events.progress(view.id, at, far.pop(call_id)).encode()
                 if at.ended or left == 0:
                     return
