@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 
 from tests import hanging, processes, waiting
+from tests.database import rows
 from tests.smtp import MailServer
 from tests.stack import free_port
 
@@ -241,3 +242,9 @@ def test_every_test_module_has_tests() -> None:
     modules = list(Path(__file__).parent.rglob("test_*.py"))
     assert len(modules) > 200
     assert [file.name for file in modules if "def test_" not in file.read_text()] == []
+
+
+def test_rows_without_an_order_are_in_none_that_a_test_could_rely_on() -> None:
+    query = "SELECT n FROM generate_series(1, 3) AS n"
+    assert [row["n"] for row in rows(query)] == [3, 2, 1]
+    assert [row["n"] for row in rows(f"{query} ORDER BY n")] == [1, 2, 3]

@@ -72,7 +72,8 @@ async def test_calls_are_committed_by_the_rights_that_hold_then(tenant: Cast, mo
     [call] = rows("SELECT status, error_code, run_id FROM tool_calls WHERE tenant_id = %(t)s", t=tenant.id)
     assert (call["status"], call["error_code"]) == ("error", "not_allowed")
     assert rows("SELECT 1 FROM tasks WHERE tenant_id = %(t)s", t=tenant.id) == []
-    assert [turn["number"] for turn in rows("SELECT number FROM turns WHERE tenant_id = %(t)s", t=tenant.id)] == [1, 2]
+    turns = rows("SELECT number FROM turns WHERE tenant_id = %(t)s ORDER BY number", t=tenant.id)
+    assert [turn["number"] for turn in turns] == [1, 2]
 
 
 @pytest.mark.parametrize("old", ["another version", "an expired rule"])
