@@ -6,6 +6,11 @@ import { visible } from "./text.js";
 const LOST = "The canvas could not be read. Load the page again.";
 /** Where there is room for it beside the thread; canvas.css says the same. */
 const WIDE = matchMedia("(min-width: 1101px)");
+/** A frame that never ends would hold up the event of a page that has not loaded yet, and the browser's sign of it. */
+const loaded = new Promise((resolve) => {
+  if (document.readyState === "complete") resolve();
+  else addEventListener("load", resolve, { once: true });
+});
 
 /**
  * Wire the canvas. `current` answers the id of the conversation that the page shows, or null; `drawn` says whether that
@@ -75,6 +80,7 @@ export function wireCanvas({ csrf, current, drawn }) {
 
   async function show(version) {
     const page = await get(`${version}/`);
+    await loaded;
     if (!page || panel.hidden) return;
     const name = visible(page.title).slice(0, 200);
     title.textContent = name;

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Browser, Frame, Page, expect
+from playwright.async_api import Browser, Frame, Page, Route, expect
 
 from tests.browser.axe import violations
 from tests.browser.conftest import on_its_loop
@@ -133,6 +133,24 @@ async def test_a_drawing_that_never_ends_holds_up_nothing_but_itself(visit: Visi
     await expect(page.locator("#canvas-frame iframe")).to_have_count(0)
     await send(page, "draw bars: tea 3, coffee 5")
     await expect(page.frame_locator("#canvas-frame iframe").get_by_text("coffee")).to_be_visible()
+
+
+async def test_a_drawing_that_never_ends_waits_until_the_page_has_loaded(
+    visit: Visit, stack: Stack, tenant: Cast
+) -> None:
+    chat = await drawn(stack, tenant.alice, html="x", js="for (;;) document.title = 'busy'")
+    page = await visit("/", tenant.alice)
+
+    async def late(route: Route) -> None:
+        """Answer when the page has read what to draw, and has had the time to show it."""
+        await read.value
+        await page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 300))")
+        await route.continue_()
+
+    await page.route("**/icons*.svg", late)
+    async with page.expect_response("**/canvas/1/") as read:
+        await page.goto(f"/?c={chat}")
+    await expect(page.locator("#canvas-frame iframe")).to_be_visible()
 
 
 async def test_a_drawing_appears_as_it_is_made_and_its_versions_can_be_looked_back_at(

@@ -85,5 +85,12 @@ MUTATIONS = (
         "if once_more(tenant_id, user_id, None) is None:",
         "if False:",
     ),
+    Mutation(
+        "what is drawn holds up the page that shows it",
+        ("tests/browser/test_canvas.py",),
+        "static/js/canvas.js",
+        "    await loaded;\n",
+        "",
+    ),
     Mutation("a canvas is everybody's in the tenant", ISOLATION, sql=open_policy("canvas_versions")),
 )
