@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from gateway.embedded.services.valkey import STORED
 from tests import processes
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,6 +100,12 @@ def test_compose_takes_every_secret_of_the_code_from_a_file_too() -> None:
         name for name in PROCESSES if any(":/run/secrets:ro" in str(each) for each in services()[name]["volumes"])
     ]
     assert mounted == list(PROCESSES)
+
+
+def test_compose_starts_valkey_with_the_settings_that_make_up_gives_it() -> None:
+    [*_, script] = services()["valkey"]["command"]
+    said = [line for line in script.splitlines() if not line.startswith(("exec ", "requirepass ", "END"))]
+    assert said == ['save ""', *STORED]
 
 
 def test_the_example_offers_what_compose_takes_and_nothing_else() -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -267,6 +268,26 @@ def test_three_processes_have_no_more_than_the_limit_in_a_window_with_redis_kill
         assert let_through() == [0, 0, 0]
         for each in running:
             each.stdin.close()
+
+
+async def test_a_redis_that_is_killed_while_its_disk_is_busy_has_written_all_that_was_let_through() -> None:
+    services = EmbeddedServices(Path(tempfile.mkdtemp(prefix="toolgate-limit-")), postgres=False)
+    with services, override_settings(REDIS_URL=services.redis_url):
+        assert services.valkey is not None and services.valkey.pid is not None
+        charge, counted = asked(rate="1000000/h"), 0
+        with Redis.from_url(services.redis_url) as client:
+            client.set("much", os.urandom(8_000_000))
+            # A Redis that waits for the disk once a second begins to within these, and answers meanwhile.
+            until = time.monotonic() + 2.5
+            while time.monotonic() < until:
+                waits = client.info("persistence")["aof_pending_bio_fsync"]  # type: ignore[index]
+                counted += (await rate_counter.charge(**charge)).allowed
+                if waits:
+                    break
+        os.kill(services.valkey.pid, signal.SIGKILL)
+        services.valkey.restart()
+        with Redis.from_url(services.redis_url) as client:
+            assert client.llen(key(charge)) == counted
 
 
 async def test_what_several_windows_bound_is_counted_in_all_of_them_or_in_none(redis: Redis) -> None:

@@ -62,6 +62,13 @@ MUTATIONS = (
         "  if fits and ARGV[2] == '1' then",
     ),
     Mutation(
+        "a count is answered before it is written",
+        ("tests/tools/test_rate_counter.py",),
+        "gateway/embedded/services/valkey.py",
+        '"appendfsync no"',
+        '"appendfsync everysec"',
+    ),
+    Mutation(
         "requests that change things are let through uncounted",
         ("tests/rest/test_request_limits.py",),
         "gateway/http/request_limits.py",
