@@ -6,10 +6,12 @@ A hook of pytest's, in tests/conftest.py, and how event loops end.
 import asyncio
 import asyncio.runners
 import faulthandler
+import gc
 import signal
 import sys
 from collections.abc import Iterator
-from types import FrameType
+from types import AsyncGeneratorType, FrameType
+from typing import Any
 
 import pytest
 
@@ -22,10 +24,11 @@ CANCEL_SECONDS = 5.0
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """Have a fixture that hangs fail, with the stacks of all threads on standard error."""
+    """Have a fixture that hangs fail, with the stacks of all threads and tasks on standard error."""
 
     def end(number: int, frame: FrameType | None) -> None:
         faulthandler.dump_traceback(file=sys.__stderr__ or 2)
+        print(*waiting(), sep="\n", file=sys.__stderr__, flush=True)
         pytest.fail(f"the teardown of {item.nodeid} hangs")
 
     before = signal.signal(signal.SIGALRM, end)
@@ -35,6 +38,30 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def waiting() -> list[str]:
+    """Where each task of the running loop waits, outermost first; nothing without a loop."""
+    try:
+        tasks = asyncio.all_tasks()
+    except RuntimeError:
+        return []
+    lines = []
+    for task in tasks:
+        lines.append(f"Task {task.get_name()}:")
+        at: Any = task.get_coro()
+        while at is not None:
+            if frame := getattr(at, "cr_frame", None) or getattr(at, "ag_frame", None):
+                lines.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}')
+            at = getattr(at, "cr_await", None) or getattr(at, "ag_await", None) or _generator_of(at)
+    return lines
+
+
+def _generator_of(step: object) -> AsyncGeneratorType[Any, Any] | None:
+    """The asynchronous generator, such as a fixture, that this is a step of."""
+    if type(step).__name__ != "async_generator_asend":
+        return None
+    return next((each for each in gc.get_referents(step) if isinstance(each, AsyncGeneratorType)), None)
 
 
 def cancel_all_tasks(loop: asyncio.AbstractEventLoop) -> None:

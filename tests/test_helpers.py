@@ -218,6 +218,33 @@ def test_a_teardown_that_hangs_fails_and_ends(tmp_path: Path) -> None:
     assert "the teardown of test_it.py::test_fails hangs" in done.stdout
 
 
+WAITS = """
+import asyncio
+import pytest_asyncio
+
+async def its_last_words():
+    await asyncio.Event().wait()
+
+@pytest_asyncio.fixture
+async def talking():
+    yield
+    await its_last_words()
+
+async def test_talks(talking):
+    pass
+"""
+
+
+def test_a_teardown_that_hangs_says_what_it_waits_for(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(IMPATIENT)
+    (tmp_path / "test_it.py").write_text(WAITS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:warnings", "-o", "asyncio_mode=auto"]
+    environment = os.environ | {"PYTHONPATH": str(processes.ROOT)}
+    done = processes.run([*command, "--rootdir", str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True)
+    said = (done.stdout + done.stderr).decode()
+    assert re.search(r"line 11 in talking\n.*line 6 in its_last_words\n.*in wait\n", said), said
+
+
 def test_a_task_that_goes_on_when_it_is_cancelled_does_not_keep_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hanging, "CANCEL_SECONDS", 0.1)
     cancelled = []
