@@ -8,6 +8,7 @@ from playwright.async_api import Browser, Error
 from tests.browser.driving import DESK
 from tests.browser.windows import Windows
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 
 async def test_a_window_is_given_again_as_new_and_one_whose_page_crashed_is_closed(
@@ -27,3 +28,22 @@ async def test_a_window_is_given_again_as_new_and_one_whose_page_crashed_is_clos
     await crashed.wait()
     await windows.give_back()
     assert windows.open() == set() and first not in browser.contexts
+
+
+async def test_a_page_that_is_on_its_way_to_another_is_closed(browser: Browser, stack: Stack) -> None:
+    context = await browser.new_context(base_url=stack.url)
+    for _ in range(10):
+        page = await context.new_page()
+        await page.goto("/healthz")
+        with suppress(Error):
+            await page.evaluate("() => { location.reload(); return new Promise(() => {}); }")
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await page.close()
+
+
+async def test_chromium_has_all_features_that_playwright_asks_for(browser: Browser) -> None:
+    session = await browser.new_browser_cdp_session()
+    command = (await session.send("SystemInfo.getInfo"))["commandLine"].split(" ")
+    for flag in "--enable-features=", "--disable-features=":
+        *others, last = [set(each.removeprefix(flag).split(",")) for each in command if each.startswith(flag)]
+        assert last >= set().union(*others)

@@ -42,7 +42,9 @@ class Windows:
 
     async def give_back(self) -> None:
         """Close the pages of a test, and keep those of its contexts that are as good as new."""
-        for kind, context in self._taken:
+        # Also where this ends halfway, the next test begins without them.
+        taken, self._taken = self._taken, []
+        for kind, context in taken:
             try:
                 as_new = await _emptied(context, kind[0])
             except Error:
@@ -52,7 +54,6 @@ class Windows:
                 self._free.append((kind, context))
             else:
                 await context.close()
-        self._taken.clear()
 
 
 async def _emptied(context: BrowserContext, url: str) -> bool:
