@@ -47,3 +47,16 @@ async def test_chromium_has_all_features_that_playwright_asks_for(browser: Brows
     for flag in "--enable-features=", "--disable-features=":
         *others, last = [set(each.removeprefix(flag).split(",")) for each in command if each.startswith(flag)]
         assert last >= set().union(*others)
+
+
+async def test_a_window_that_was_given_back_halfway_is_not_given_to_the_next_test(
+    browser: Browser, stack: Stack
+) -> None:
+    windows = Windows(browser)
+    context = await windows.take(stack.url, DESK, "light")
+    await context.new_page()
+    giving = asyncio.create_task(windows.give_back())
+    await asyncio.sleep(0)
+    giving.cancel()
+    await asyncio.wait([giving])
+    assert giving.cancelled() and windows.open() == set()
