@@ -31,10 +31,11 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # With a frame of its own for each document, Chromium forgets to close a page that is just on its way to another,
-    # and Playwright waits for it forever: crbug.com/536385539, and issue 42068 of Playwright's. The last flag of a name
-    # is the only one that counts, so the other two are what Playwright itself asks for.
-    "--enable-features=CDPScreenshotNewSurface,SkipListAccountsWithoutGaiaCookies,RenderDocument:level/crashed-frame",
+    # With a new frame for each document of a page, Chromium forgets to close a page that is just on its way to another,
+    # and Playwright waits for it forever: crbug.com/536385539, and issue 42068 of Playwright's. So only what is in a
+    # page has new ones; without those, Chromium crashes where a drawing is refused. The last flag of a name is the only
+    # one that counts, so the other two are what Playwright itself asks for.
+    "--enable-features=CDPScreenshotNewSurface,SkipListAccountsWithoutGaiaCookies,RenderDocument:level/subframe",
 ]
 
 # What a whole run need not wait for at its end.
