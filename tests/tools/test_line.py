@@ -15,6 +15,7 @@ from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as AnsweredTooLate
 
+from tests.waiting import PATIENCE_SECONDS
 from tools.network import redis
 from tools.network.line import Line
 
@@ -103,6 +104,47 @@ async def test_an_answer_that_came_while_the_process_was_busy_is_none_that_came_
     # The event loop stands still for longer than that.
     threading.Event().wait(0.5)
     assert await asked == b"PONG"
+
+
+async def test_a_connection_made_while_the_process_is_busy_is_not_given_up() -> None:
+    made = 0
+
+    async def slowly() -> AbstractConnection:
+        nonlocal made
+        made += 1
+        return await redis.connection_of(redis.client(), 0.4)
+
+    async def be_busy() -> None:
+        while True:
+            threading.Event().wait(0.3)
+            await asyncio.sleep(0)
+
+    line, busy = Line(slowly, 30), asyncio.create_task(be_busy())
+    assert await line.ask("PING") == b"PONG"
+    assert made == 1
+    busy.cancel()
+    line.close()
+
+
+async def test_a_connection_that_redis_does_not_answer_is_given_up_and_closed() -> None:
+    closed = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(1000):
+            pass
+        writer.close()
+        closed.set()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with override_settings(REDIS_URL=f"redis://127.0.0.1:{port}/0"):
+        away = Line(partial(redis.connection_of, redis.client(), 0.2), 30)
+    with pytest.raises(AnsweredTooLate):
+        await away.ask("PING")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await closed.wait()
+    server.close()
+    await redis.close()
 
 
 async def test_one_that_is_cancelled_while_the_connection_is_made_leaves_it_to_the_others(line: Line) -> None:

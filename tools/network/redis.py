@@ -13,6 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as AnsweredTooLate
 
 from tools.network.line import Line, Word
 
@@ -20,6 +21,9 @@ from tools.network.line import Line, Word
 AWAY = (RedisError, OSError, TimeoutError)
 _SECONDS = 2.0
 _CONNECTIONS = 16
+# In how many parts we wait for a connection, and when redis-py itself gives up.
+_PARTS = 20
+_AT_LAST_SECONDS = 60.0
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()
 _lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
 
@@ -60,11 +64,33 @@ async def ask(*words: Word) -> Any:
     return await line().ask(*words)
 
 
-async def connection_of(of: redis.Redis) -> AbstractConnection:
-    """A connection that a client has made, and does not have."""
+async def connection_of(of: redis.Redis, seconds: float = _SECONDS) -> AbstractConnection:
+    """A connection that a client has made, and does not have. Raises what is `AWAY` when there is none.
+
+    It takes several steps, and a process that just started is busy. So time for which the event loop stands still
+    does not count: it is over with one part of `seconds`, however long it lasts.
+    """
     connection = cast(Any, of.connection_pool).make_connection()
-    await connection.connect()
-    return cast(AbstractConnection, connection)
+    connection.socket_timeout = connection.socket_connect_timeout = _AT_LAST_SECONDS
+    connecting = asyncio.ensure_future(connection.connect())
+    try:
+        for _ in range(_PARTS):
+            done, _ = await asyncio.wait({connecting}, timeout=seconds / _PARTS)
+            if done:
+                connecting.result()
+                return cast(AbstractConnection, connection)
+        raise AnsweredTooLate("Redis does not let us connect")
+    finally:
+        if not connecting.done():
+            connecting.cancel()
+            connecting.add_done_callback(partial(_dropped, connection))
+
+
+def _dropped(connection: AbstractConnection, connecting: asyncio.Task[None]) -> None:
+    """Nobody waits for it any more; redis-py may connect although it was cancelled."""
+    if not connecting.cancelled():
+        connecting.exception()
+    cast(Any, connection)._close()
 
 
 async def close() -> None:
