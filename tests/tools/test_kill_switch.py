@@ -28,7 +28,8 @@ from tools.gates.checks.kill_switch import KillSwitches
 from tools.gates.interface import GateResult
 
 NOW = datetime.now(UTC)
-HOUR = timedelta(hours=1)
+# Longer than all tests take.
+DAY = timedelta(days=1)
 
 
 def switch(kind: str, target: str = "", **more: Any) -> Switch:
@@ -78,8 +79,8 @@ def test_what_is_about_something_else_or_has_ended_refuses_nothing(on: Switch) -
 
 
 def test_the_operators_switch_is_named_first_and_then_the_longest() -> None:
-    short, long = switch("tool", "t", until=NOW + HOUR), switch("tool", "t", until=NOW + 2 * HOUR)
-    forever, operators = switch("tool", "t"), switch("tool", "t", until=NOW + HOUR, by_operator=True)
+    short, long = switch("tool", "t", until=NOW + DAY), switch("tool", "t", until=NOW + 2 * DAY)
+    forever, operators = switch("tool", "t"), switch("tool", "t", until=NOW + DAY, by_operator=True)
     assert killed([short, long], Subject(None, tool="t")) is long
     assert killed([forever, long], Subject(None, tool="t")) is forever
     assert killed([forever, operators], Subject(None, tool="t")) is operators
