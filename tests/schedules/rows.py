@@ -2,21 +2,26 @@
 
 import asyncio
 import os
+import time
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 
-from gateway.operations import sweeper
-from tenants.scope import transactions
 from tests.database import rows
 from tests.people import Cast, Person
+from tests.waiting import until
+from tools.invocation.dispatch import request_takeover
 from tools.network import redis
 
 _MAKE = """
     INSERT INTO schedules (id, tenant_id, user_id, agent_id, cron, tz, content, next_at)
     SELECT %s, %s, %s, (SELECT id FROM agents WHERE tenant_id = %s AND slug = %s), %s, 'UTC', %s, %s::timestamptz"""
+
+# Between two sweeps of the beat.
+EVERY_SECONDS = 3.0
 
 
 def change(query: str, *values: object) -> None:
@@ -63,16 +68,28 @@ def runs(tenant: Cast) -> list[dict[str, Any]]:
     return rows("SELECT * FROM runs WHERE tenant_id = %(t)s ORDER BY created_at", t=tenant.id)
 
 
-def drive(run_id: uuid.UUID) -> bool:
-    """Whether the run is over; the stack of the tests has no beat, so a sweep is asked for here."""
+def drive(run_id: uuid.UUID, enough: Callable[[], object] | None = None) -> None:
+    """Wait until the run is completed, or until `enough` is true where it is given.
 
-    async def sweep() -> None:
+    The stack of the tests has no beat, so a worker is asked for here to take the run over, and as rarely as a sweep
+    would. A sweep would ask for all that other tests left behind, too: its calls then wait for hundreds of messages.
+    """
+    [run] = rows("SELECT tenant_id, user_id FROM runs WHERE id = %(r)s", r=run_id)
+    asked_at = -EVERY_SECONDS
+
+    async def ask() -> None:
         try:
-            await sweeper.sweep()
+            await request_takeover(run["tenant_id"], run["user_id"], run_id)
         finally:
             await redis.close()
-            await transactions.close_pools()
 
-    asyncio.run(sweep())
-    [run] = rows("SELECT status FROM runs WHERE id = %(r)s", r=run_id)
-    return bool(run["status"] == "completed")
+    def over() -> object:
+        nonlocal asked_at
+        if time.monotonic() - asked_at > EVERY_SECONDS:
+            asyncio.run(ask())
+            asked_at = time.monotonic()
+        if enough is not None:
+            return enough()
+        return rows("SELECT FROM runs WHERE id = %(r)s AND status = 'completed'", r=run_id)
+
+    until(over)

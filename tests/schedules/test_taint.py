@@ -98,8 +98,7 @@ def test_an_address_in_a_tainted_schedule_is_not_the_users_own_word(
     stack.chat(tenant.alice, f'call: run_schedule {{"schedule_id": "{made}"}}')
     [slot] = slots(made)
     mail = "SELECT status FROM tool_calls WHERE run_id = %(r)s AND tool_name = 'send_email'"
-    until(lambda: drive(slot["run_id"]) or rows(mail, r=slot["run_id"]))
-    until(lambda: [row["status"] for row in rows(mail, r=slot["run_id"])] == [status])
+    drive(slot["run_id"], lambda: [row["status"] for row in rows(mail, r=slot["run_id"])] == [status])
 
 
 def test_listing_a_tainted_schedule_reads_what_it_remembers(stack: Stack, tenant: Cast) -> None:

@@ -9,7 +9,6 @@ from tests.database import rows
 from tests.people import Cast
 from tests.schedules.rows import change, drive, make_schedule, runs, schedule, slots
 from tests.stack import Stack
-from tests.waiting import until
 
 
 def _schedules(tenant: Cast) -> list[dict[str, Any]]:
@@ -36,7 +35,7 @@ def test_a_schedule_is_made_listed_run_and_cancelled_in_plain_words(stack: Stack
     assert (ran["tool"], ran["output"]["status"]) == ("run_schedule", "begun")
     [slot] = slots(made["id"])
     assert (slot["cause"], str(slot["run_id"])) == ("run_now", ran["output"]["run_id"])
-    until(lambda: drive(slot["run_id"]))
+    drive(slot["run_id"])
 
     [listed] = _calls(stack.chat(tenant.alice, "Show me my schedules"))
     [one] = listed["output"]["schedules"]
@@ -90,7 +89,7 @@ def test_a_run_that_a_schedule_began_begins_no_other(stack: Stack, tenant: Cast)
     other = make_schedule(tenant.alice, next_at="tomorrow", content=f'call: run_schedule {{"schedule_id": "{made}"}}')
     stack.chat(tenant.alice, f'call: run_schedule {{"schedule_id": "{other}"}}')
     [slot] = slots(other)
-    until(lambda: drive(slot["run_id"]))
+    drive(slot["run_id"])
     [call] = rows("SELECT status, error_message FROM tool_calls WHERE run_id = %(r)s", r=slot["run_id"])
     assert (call["status"], "cannot begin another run" in call["error_message"]) == ("error", True)
     assert slots(made) == []
@@ -103,7 +102,7 @@ def test_a_run_of_another_run_makes_no_schedule(stack: Stack, tenant: Cast) -> N
     stack.chat(tenant.alice, f'call: run_schedule {{"schedule_id": "{made}"}}')
     [slot] = slots(made)
     change("UPDATE runs SET profile = profile || '{\"within\": []}' WHERE id = %s", slot["run_id"])
-    until(lambda: drive(slot["run_id"]))
+    drive(slot["run_id"])
     [call] = rows("SELECT status, error_code FROM tool_calls WHERE run_id = %(r)s", r=slot["run_id"])
     assert (call["status"], call["error_code"]) == ("error", "permission_denied")
     assert len(_schedules(tenant)) == 1
