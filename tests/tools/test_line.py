@@ -10,6 +10,7 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 from redis import Redis
+from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError as ConnectionLost
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -112,7 +113,7 @@ async def test_a_connection_made_while_the_process_is_busy_is_not_given_up() -> 
     async def slowly() -> AbstractConnection:
         nonlocal made
         made += 1
-        return await redis.connection_of(redis.client(), 0.4)
+        return await redis.connection_of(AsyncRedis.from_url(settings.REDIS_URL, socket_connect_timeout=0.4))
 
     async def be_busy() -> None:
         while True:
@@ -137,14 +138,13 @@ async def test_a_connection_that_redis_does_not_answer_is_given_up_and_closed() 
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    with override_settings(REDIS_URL=f"redis://127.0.0.1:{port}/0"):
-        away = Line(partial(redis.connection_of, redis.client(), 0.2), 30)
+    client = AsyncRedis.from_url(f"redis://127.0.0.1:{port}/0", socket_connect_timeout=0.2)
+    away = Line(partial(redis.connection_of, client), 30)
     with pytest.raises(AnsweredTooLate):
         await away.ask("PING")
     async with asyncio.timeout(PATIENCE_SECONDS):
         await closed.wait()
     server.close()
-    await redis.close()
 
 
 async def test_one_that_is_cancelled_while_the_connection_is_made_leaves_it_to_the_others(line: Line) -> None:

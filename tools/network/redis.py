@@ -64,13 +64,14 @@ async def ask(*words: Word) -> Any:
     return await line().ask(*words)
 
 
-async def connection_of(of: redis.Redis, seconds: float = _SECONDS) -> AbstractConnection:
+async def connection_of(of: redis.Redis) -> AbstractConnection:
     """A connection that a client has made, and does not have. Raises what is `AWAY` when there is none.
 
     It takes several steps, and a process that just started is busy. So time for which the event loop stands still
-    does not count: it is over with one part of `seconds`, however long it lasts.
+    does not count: it is over with one part of the client's connect timeout, however long it lasts.
     """
     connection = cast(Any, of.connection_pool).make_connection()
+    seconds = connection.socket_connect_timeout
     connection.socket_timeout = connection.socket_connect_timeout = _AT_LAST_SECONDS
     connecting = asyncio.ensure_future(connection.connect())
     try:

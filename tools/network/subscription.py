@@ -101,13 +101,6 @@ class Subscription(asyncio.Protocol):
             self._waits.set_result(None)
 
 
-def _heed_cancellation() -> None:
-    """redis-py swallows a cancellation that arrives while it connects; waiting on would then never end."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
-
-
 async def listen(*channels: str) -> AsyncIterator[Heard]:
     """What is published on the channels, for ever: (channel, data).
 
@@ -117,7 +110,6 @@ async def listen(*channels: str) -> AsyncIterator[Heard]:
         heard: Subscription | None = None
         try:
             heard = Subscription(await redis.connection_of(redis.client()), *channels)
-            _heed_cancellation()
             while True:
                 yield await heard.next()
         except redis.AWAY:
