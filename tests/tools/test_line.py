@@ -5,11 +5,13 @@ import threading
 import uuid
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import Self
 
 import pytest
 from django.conf import settings
 from django.test import override_settings
 from redis import Redis
+from redis.asyncio import Connection, ConnectionPool
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ConnectionError as ConnectionLost
@@ -127,24 +129,61 @@ async def test_a_connection_made_while_the_process_is_busy_is_not_given_up() -> 
     line.close()
 
 
-async def test_a_connection_that_redis_does_not_answer_is_given_up_and_closed() -> None:
-    closed = asyncio.Event()
+class _Silent:
+    """A server that reads what it is told, and answers nothing."""
 
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(self) -> None:
+        self.heard, self.left = asyncio.Event(), asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.read(1000):
-            pass
+            self.heard.set()
         writer.close()
-        closed.set()
+        self.left.set()
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    client = AsyncRedis.from_url(f"redis://127.0.0.1:{port}/0", socket_connect_timeout=0.2)
-    away = Line(partial(redis.connection_of, client), 30)
-    with pytest.raises(AnsweredTooLate):
-        await away.ask("PING")
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await closed.wait()
-    server.close()
+
+async def test_a_connection_that_redis_does_not_answer_is_given_up_and_closed() -> None:
+    async with _Silent() as silent, asyncio.timeout(PATIENCE_SECONDS):
+        away = Line(partial(redis.connection_of, AsyncRedis.from_url(silent.url, socket_connect_timeout=0.2)), 30)
+        with pytest.raises(AnsweredTooLate):
+            await away.ask("PING")
+        await silent.left.wait()
+
+
+async def test_one_that_is_cancelled_while_it_connects_closes_the_connection() -> None:
+    async with _Silent() as silent, asyncio.timeout(PATIENCE_SECONDS):
+        client = AsyncRedis.from_url(silent.url, socket_connect_timeout=30)
+        connecting = asyncio.create_task(redis.connection_of(client))
+        await silent.heard.wait()
+        connecting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+        await silent.left.wait()
+
+
+async def test_one_that_is_cancelled_when_it_is_just_connected_closes_the_connection() -> None:
+    made: list[Connection] = []
+
+    class Cancels(Connection):
+        async def connect(self) -> None:
+            await super().connect()
+            made.append(self)
+            asking.cancel()
+
+    pool = ConnectionPool.from_url(settings.REDIS_URL, connection_class=Cancels, socket_connect_timeout=30)
+    asking = asyncio.create_task(redis.connection_of(AsyncRedis.from_pool(pool)))
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await asyncio.sleep(0)
+    assert [each.is_connected for each in made] == [False]
 
 
 async def test_one_that_is_cancelled_while_the_connection_is_made_leaves_it_to_the_others(line: Line) -> None:

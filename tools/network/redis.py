@@ -81,10 +81,10 @@ async def connection_of(of: redis.Redis) -> AbstractConnection:
                 connecting.result()
                 return cast(AbstractConnection, connection)
         raise AnsweredTooLate("Redis does not let us connect")
-    finally:
-        if not connecting.done():
-            connecting.cancel()
-            connecting.add_done_callback(partial(_dropped, connection))
+    except BaseException:
+        connecting.cancel()
+        connecting.add_done_callback(partial(_dropped, connection))
+        raise
 
 
 def _dropped(connection: AbstractConnection, connecting: asyncio.Task[None]) -> None:
