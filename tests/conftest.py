@@ -6,6 +6,7 @@ tenants from another's, and the directory of all goes in the end.
 """
 
 import functools
+import gc
 import json
 import os
 import shutil
@@ -84,6 +85,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if DEAR & set(getattr(item, "fixturenames", ())) or item.path.name == "test_history_live.py":
             where = item.path.parent if item.path.parent.name in ("faults", "compat", "mcp") else item.path
             item.add_marker(pytest.mark.xdist_group(where.relative_to(ROOT).as_posix()))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what is collected out of Python's garbage collection. That would look through all of it now and then in the
+    middle of a test, which stands still meanwhile: for seconds on a busy machine."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

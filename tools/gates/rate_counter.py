@@ -7,7 +7,6 @@ through when each has room, and counted in all of them or in none. Times are tho
 leaves no trace.
 """
 
-import asyncio
 import hashlib
 import re
 import uuid
@@ -18,8 +17,6 @@ from redis.exceptions import NoScriptError
 
 from tools.network import redis
 
-# How long a call waits for its count; Redis being slower is Redis being away.
-SECONDS = 2.0
 _RATE = re.compile(r"(\d+)/(\d*)([smhd])?")
 _PERIODS = {"s": 1, "m": 60, "h": 60 * 60, "d": 24 * 60 * 60}
 # KEYS: lists of times in microseconds, oldest first. ARGV: the windows' length in microseconds, 1 to count the call or
@@ -88,7 +85,7 @@ class Charge:
 async def charge(*, tenant_id: uuid.UUID, user_id: uuid.UUID, tool: str, rate: str, count: bool = True) -> Charge:
     """Count one call when it fits into `rate` ("30/m"), or with `count=False` only look whether it would.
 
-    Raises WrongRate for what is no rate, and LimitsUnavailable when Redis is away or does not answer within SECONDS.
+    Raises WrongRate for what is no rate, and LimitsUnavailable when Redis is away or does not answer in its time.
     """
     try:
         limit, window = _read(rate)
@@ -101,11 +98,10 @@ async def charge(*, tenant_id: uuid.UUID, user_id: uuid.UUID, tool: str, rate: s
 async def charge_all(limits: Mapping[str, int], seconds: int, *, count: bool = True) -> list[Charge]:
     """Count one in each of the windows, named by their keys, when it fits into all of them; in their order.
 
-    Raises LimitsUnavailable when Redis is away or does not answer within SECONDS.
+    Raises LimitsUnavailable when Redis is away or does not answer in its time, two seconds (`tools.network.redis`).
     """
     try:
-        async with asyncio.timeout(SECONDS):
-            found = await _run(len(limits), *limits, seconds * 1_000_000, int(count), *limits.values())
+        found = await _run(len(limits), *limits, seconds * 1_000_000, int(count), *limits.values())
     except Exception as error:
         raise LimitsUnavailable(type(error).__name__) from error
     answers = zip(limits.values(), *(found[which::3] for which in range(3)), strict=True)

@@ -1,12 +1,13 @@
 """A tenant's short-lived cache for tools, in Redis: it may lose anything at any time, and never gets in the way."""
 
-import asyncio
 import uuid
 from typing import Any
 
 import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+
+from tools.network.patience import within
 
 # A cache that takes longer than this to answer saves nothing.
 _SECONDS = 0.25
@@ -26,8 +27,7 @@ class TenantCache:
     async def get(self, key: str) -> Any | None:
         """The value, or None when there is none, or Redis is away, slow, or holds something else under that key."""
         try:
-            async with asyncio.timeout(_SECONDS):
-                found = await self._redis.get(self._key(key))
+            found = await within(_SECONDS, self._redis.get(self._key(key)))
             return None if found is None else orjson.loads(found)
         except (RedisError, OSError, TimeoutError, orjson.JSONDecodeError):
             return None
@@ -36,7 +36,6 @@ class TenantCache:
         """Keep a JSON value for `seconds`, or do nothing when Redis is away or slow."""
         text = orjson.dumps(value)
         try:
-            async with asyncio.timeout(_SECONDS):
-                await self._redis.set(self._key(key), text, ex=seconds)
+            await within(_SECONDS, self._redis.set(self._key(key), text, ex=seconds))
         except (RedisError, OSError, TimeoutError):
             return

@@ -16,13 +16,13 @@ from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as AnsweredTooLate
 
 from tools.network.line import Line, Word
+from tools.network.patience import within
 
 # What a command raises that was not carried out, or perhaps not.
 AWAY = (RedisError, OSError, TimeoutError)
 _SECONDS = 2.0
 _CONNECTIONS = 16
-# In how many parts we wait for a connection, and when redis-py itself gives up.
-_PARTS = 20
+# When redis-py itself gives up while it connects.
 _AT_LAST_SECONDS = 60.0
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.Redis] = WeakKeyDictionary()
 _lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
@@ -67,31 +67,22 @@ async def ask(*words: Word) -> Any:
 async def connection_of(of: redis.Redis) -> AbstractConnection:
     """A connection that a client has made, and does not have. Raises what is `AWAY` when there is none.
 
-    It takes several steps, and a process that just started is busy. So time for which the event loop stands still
-    does not count: it is over with one part of the client's connect timeout, however long it lasts.
+    It takes several steps, and a process that just started is busy: of the client's connect timeout, only time counts
+    in which the event loop moves.
     """
     connection = cast(Any, of.connection_pool).make_connection()
     seconds = connection.socket_connect_timeout
     connection.socket_timeout = connection.socket_connect_timeout = _AT_LAST_SECONDS
     connecting = asyncio.ensure_future(connection.connect())
     try:
-        for _ in range(_PARTS):
-            done, _ = await asyncio.wait({connecting}, timeout=seconds / _PARTS)
-            if done:
-                connecting.result()
-                return cast(AbstractConnection, connection)
-        raise AnsweredTooLate("Redis does not let us connect")
-    except BaseException:
-        connecting.cancel()
-        connecting.add_done_callback(partial(_dropped, connection))
+        await within(seconds, connecting)
+    except BaseException as error:
+        # Once it has ended: redis-py may connect although it was cancelled.
+        connecting.add_done_callback(lambda _: connection._close())
+        if isinstance(error, TimeoutError):
+            raise AnsweredTooLate("Redis does not let us connect") from error
         raise
-
-
-def _dropped(connection: AbstractConnection, connecting: asyncio.Task[None]) -> None:
-    """Nobody waits for it any more; redis-py may connect although it was cancelled."""
-    if not connecting.cancelled():
-        connecting.exception()
-    cast(Any, connection)._close()
+    return cast(AbstractConnection, connection)
 
 
 async def close() -> None:

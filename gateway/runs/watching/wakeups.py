@@ -17,6 +17,7 @@ from tools.invocation.live import logs, progress, wakeups
 from tools.invocation.live.logs import Logged
 from tools.invocation.live.progress import Progress
 from tools.invocation.live.wakeups import WakeUp
+from tools.network.patience import within
 
 log = logging.getLogger(__name__)
 
@@ -95,8 +96,7 @@ class Waits:
         """Return once what other processes say is heard, or after LISTENING_SECONDS: what they say before is lost."""
         self._begin()
         with suppress(TimeoutError):
-            async with asyncio.timeout(LISTENING_SECONDS):
-                await self.relay.subscribed.wait()
+            await within(LISTENING_SECONDS, self.relay.subscribed.wait())
 
     def _begin(self) -> None:
         if not self._tasks:

@@ -19,6 +19,7 @@ from audit.calls.rows import ToolCall
 from audit.models import Origin
 from tools.handles import Log
 from tools.network import redis
+from tools.network.patience import within
 
 log = logging.getLogger(__name__)
 
@@ -93,8 +94,7 @@ async def logging_of(call: ToolCall, *, heard: bool) -> AsyncIterator[Log]:
             sender.cancel()
             # Whoever waits for the call is woken by its end, and has all of it by then.
             try:
-                async with asyncio.timeout(_LAST_SECONDS):
-                    await _publish(said)
+                await within(_LAST_SECONDS, _publish(said))
             except TimeoutError:
                 log.debug("log messages lost", extra={"call_id": str(call.id)})
 
