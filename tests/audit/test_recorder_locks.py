@@ -1,5 +1,6 @@
 """Calls that are locked instead of claimed, and the ledger that only grows."""
 
+import asyncio
 import uuid
 from contextlib import suppress
 
@@ -11,7 +12,7 @@ from audit.calls.recorder import Failure, Outcome
 from tenants.scope.transactions import transaction
 from tests.audit.calls import new_call, place, success
 from tests.audit.recorded import commitments_of, entries_of, in_status, kinds_of, row_of, withdraw
-from tests.database import rows
+from tests.database import rows, waited_for
 from tests.people import Cast, Person
 from tests.waiting import eventually
 
@@ -104,6 +105,34 @@ async def test_a_claimed_call_is_locked_under_its_fence_only(tenant: Cast) -> No
     after = row_of(call["id"])
     assert (after["status"], after["started_at"]) == ("success", call["started_at"])
     assert commitments_of(after) == [bytes(entry["commitment"]) for entry in entries_of(call["id"])]
+
+
+async def test_who_looks_at_a_claimed_call_for_a_moment_does_not_take_it_from_its_worker(tenant: Cast) -> None:
+    call = await in_status(tenant.alice, "running")
+
+    async def lock() -> int | None:
+        async with begun.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
+            return held and held.call.fence
+
+    async with transaction(tenant.alice.scope) as connection:
+        await connection.execute("SELECT FROM tool_calls WHERE id = %s FOR UPDATE", [call["id"]])
+        locking = asyncio.create_task(lock())
+        await eventually(lambda: locking.done() or waited_for(connection))
+    assert await locking == call["fence"]
+
+
+async def test_a_call_that_ends_while_its_worker_waits_for_it_is_not_its_own_any_more(tenant: Cast) -> None:
+    call = await in_status(tenant.alice, "running")
+
+    async def lock() -> object:
+        async with begun.locked(tenant.alice.scope, call["id"], call["fence"], 15) as held:
+            return held
+
+    async with transaction(tenant.alice.scope) as connection:
+        await connection.execute("UPDATE tool_calls SET fence = fence + 1 WHERE id = %s", [call["id"]])
+        locking = asyncio.create_task(lock())
+        await eventually(lambda: locking.done() or waited_for(connection))
+    assert await locking is None
 
 
 async def test_postgresql_ends_the_transaction_of_a_worker_that_says_nothing_any_more(tenant: Cast) -> None:

@@ -12,8 +12,15 @@ MUTATIONS = (
         "a claimed call is locked under any fence",
         RECORDER,
         "audit/calls/sql/lock_tool_call.sql",
-        "AND c.fence = held END",
-        "END",
+        " AND c.fence = held\n",
+        "\n",
+    ),
+    Mutation(
+        "a worker gives up the call that it has, when somebody has a look at it",
+        RECORDER,
+        "audit/calls/sql/lock_tool_call.sql",
+        "            FOR NO KEY UPDATE;\n",
+        "            FOR NO KEY UPDATE SKIP LOCKED;\n",
     ),
     Mutation(
         "settle does not compare the fence",
