@@ -17,6 +17,8 @@ LEAST_BYTES_PER_SECOND = 8 * 1024
 MOST_IGNORED_BYTES = 256 * 1024
 # How long a client that still sends may read the last answer, before its connection is closed.
 LINGER_SECONDS = 2.0
+# Once the time is up, how long what has come is still read. After a process stood still its timers run first.
+GRACE_SECONDS = 0.05
 
 _HEAD = b"HTTP/1.1 "
 
@@ -186,6 +188,9 @@ class Connection(HttpToolsProtocol):
             self._clock = None
 
     def _time_is_up(self) -> None:
+        self._clock = self.loop.call_later(GRACE_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
         self._clock = None
         if self.transport.is_closing():
             return

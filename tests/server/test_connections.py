@@ -1,5 +1,6 @@
 """A request's head is bounded, and a request that does not arrive is ended without anybody else's noticing."""
 
+import asyncio
 import os
 import resource
 import socket
@@ -8,15 +9,30 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import product
+from typing import Any
 
 import httpx
 import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
 
+from gateway.server.connections import Connection
 from tests.server.wire import Answer, Wire
 from tests.stack import Stack
 
 PATHS = {"/healthz": "text/plain; charset=utf-8", "/api/v1/chat": "application/problem+json",
          "/v1/messages": "application/json", "/v1/responses": "application/json"}  # fmt: skip
+
+
+ASKED = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POSTED = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+
+
+async def _hello(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"Hello"})
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +122,31 @@ def test_a_body_that_does_not_arrive_is_408(hasty: Stack) -> None:
         for path, wire in wires:
             _refused(wire.answer(), path, 408)
             assert wire.ended()
+
+
+async def test_what_came_while_the_process_stood_still_is_read_though_the_time_is_up() -> None:
+    made: list[Connection] = []
+    config = Config(_hello, http=Connection, lifespan="off", log_config=None)
+    config.load()
+
+    def connection() -> Connection:
+        made.append(Connection(config=config, server_state=ServerState(), app_state={}))
+        return made[0]
+
+    server = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0)
+    pieces = [(b"", ASKED), (ASKED[:20], ASKED[20:]), (POSTED[:-1], POSTED[-1:])]
+    for begun, rest in pieces:
+        made.clear()
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(begun)
+        while not made or (begun and not made[0].receives):
+            await asyncio.sleep(0.01)
+        writer.write(rest)
+        # As a timer does that runs before the rest is read.
+        made[0]._time_is_up()
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200"), (begun, rest)
+        writer.close()
+    server.close()
 
 
 def test_a_client_that_says_nothing_is_hung_up_on(hasty: Stack) -> None:
