@@ -10,6 +10,7 @@ from django.db import transaction
 from django_ratelimit.core import get_usage
 
 from audit.identifiers import uuid7
+from gateway.models import Agent
 from gateway.runs.agents.queries import create_tenant
 from tenants.models import ApiKey, Membership, User
 from tenants.people import changes, keys
@@ -19,6 +20,7 @@ from tenants.scope.transactions import TenantScope
 
 CAST = {"alice": "member", "bob": "member", "carol": "approver", "dana": "auditor", "olga": "owner"}
 PASSWORD = "correct horse battery"
+LONGEST_RUN_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def make_tenant(password: str | None = None, *, unhurried: bool = False) -> Cast
     people: dict[str, Person] = {}
     with on_login("operator"), transaction.atomic(using="operator"), _unrecorded():
         tenant = create_tenant(slug=slug)
+        # A busy machine ends no run for want of time, but where a test is about that.
+        Agent.objects.filter(tenant=tenant).update(max_seconds=LONGEST_RUN_SECONDS)
         users = [User(id=_user_id(tenant.id, unhurried), username=f"{name}-{slug}") for name in CAST]
         for user in users:
             user.set_password(password)

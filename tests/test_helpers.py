@@ -15,9 +15,11 @@ from pathlib import Path
 import httpx
 import hypothesis
 import pytest
+from django.conf import settings
 
 from tests import hanging, processes, waiting
 from tests.database import rows
+from tests.people import Cast
 from tests.smtp import MailServer
 from tests.stack import free_port
 
@@ -41,6 +43,16 @@ def test_a_client_of_the_mail_server_that_says_goodbye_ends_nobody_elses_convers
         assert first.rcpt("bob@example.com")[0] == 250
         assert first.data("Subject: Hello\n\nHi Bob")[0] == 250
         assert [received.recipients for received in server.received] == [["bob@example.com"]]
+
+
+def test_nothing_ends_a_run_that_a_test_holds_before_the_tests_own_time_is_over(
+    request: pytest.FixtureRequest, tenant: Cast
+) -> None:
+    longest = float(request.config.getini("timeout"))
+    [agent] = rows("SELECT max_seconds FROM agents WHERE tenant_id = %(t)s", t=tenant.id)
+    assert agent["max_seconds"] > longest
+    # What the web processes and workers of the tests are started with, too.
+    assert settings.PROVIDER_IDLE_SECONDS == int(os.environ["PROVIDER_IDLE_SECONDS"]) > longest
 
 
 def test_a_free_port_stays_free_for_whoever_asked_for_it() -> None:

@@ -190,7 +190,7 @@ def test_what_operators_change_in_the_admin_is_on_record(tenant: Cast) -> None:
     shown = {
         "tenant": tenant.id, "slug": "default", "name": "Default", "instructions": "Be kind.", "model": "",
         "tools": '"all"', "is_default": "on", "max_tier": "", "on_refused_approval": "tell",
-        "on_disconnect": "continue", "max_turns": 9, "max_seconds": 120, "max_run_tokens": 250000,
+        "on_disconnect": "continue", "max_turns": 9, "max_seconds": agent.max_seconds, "max_run_tokens": 250000,
         "max_run_usd": "0.50", "tool_seconds": 30, "max_result_bytes": 16384,
     }  # fmt: skip
     with on_login("operator"):

@@ -62,24 +62,34 @@ def test_an_agent_is_a_model(upstream: Upstream, client: Client, tenant: Cast) -
     assert "tools" not in script.asked[0]
 
 
+# Asked again at once: of a stream whose first event takes longer than five seconds, the failure is in the stream.
+BUSY = failing(500, retry_after="0")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
-    ("reply", "error"),
+    ("replies", "error"),
     [
-        (failing(429, retry_after="60"), openai.RateLimitError),
-        (failing(500), openai.InternalServerError),
-        (Reply([b"<html>"]), openai.InternalServerError),
+        ([failing(429, retry_after="60")], openai.RateLimitError),
+        ([BUSY], openai.InternalServerError),
+        ([BUSY, BUSY, Reply([b"<html>"])], openai.InternalServerError),
     ],
 )
 def test_a_providers_failure_is_the_sdks_own_error(
-    upstream: Upstream, client: Client, tenant: Cast, reply: Reply, error: type[openai.APIStatusError], stream: bool
+    upstream: Upstream,
+    client: Client,
+    tenant: Cast,
+    replies: list[Reply],
+    error: type[openai.APIStatusError],
+    stream: bool,
 ) -> None:
-    script = upstream.script(reply)
+    script = upstream.script(*replies)
     with pytest.raises(error) as failed:
         list(_ask(client(tenant.alice), script.name, stream=stream))
     assert failed.value.status_code == (429 if error is openai.RateLimitError else 502)
     assert "x-should-retry" not in failed.value.response.headers
     assert "sk-live" not in failed.value.response.text
+    assert len(script.asked) == (1 if error is openai.RateLimitError else 3)
 
 
 def test_what_a_provider_refuses_is_the_clients_mistake_and_not_asked_again(
