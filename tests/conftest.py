@@ -182,7 +182,7 @@ def _enter(config: pytest.Config, base: dict[str, str], name: str) -> None:
         # A busy machine refuses nobody for want of a connection, but where a test is about that.
         DATABASE_POOL_SECONDS="60",
         # Nor does it give up a provider that waits for a test, which waits for a page.
-        PROVIDER_IDLE_SECONDS="600",
+        PROVIDER_IDLE_SECONDS="3600",
         DJANGO_SETTINGS_MODULE="gateway.config.settings",
     )
     import django

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from tests.stack import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 LOGINS = {"default": "DATABASE_URL", "system": "DATABASE_SYSTEM_URL", "operator": "DATABASE_OPERATOR_URL"}
 
@@ -49,7 +49,7 @@ def pooler(urls: dict[str, str], connections: int) -> Iterator[dict[str, str]]:
         yield behind
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(60)
+        process.wait(PATIENCE_SECONDS)
         shutil.rmtree(directory)
 
 

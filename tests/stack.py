@@ -19,11 +19,12 @@ import httpx
 from gateway.embedded.commands import WEB
 from tests import processes
 from tests.brokers import BROKERS
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 # Only there to end what would wait for ever; below the time that pytest gives a test.
-READY_SECONDS = 100
-END_SECONDS = 60
+READY_SECONDS = PATIENCE_SECONDS
+END_SECONDS = 120
 
 
 # Bound and never listened on: the kernel gives their ports to nobody else until this process ends.
@@ -142,7 +143,7 @@ class Stack:
     def chat(self, person: Any, content: str, **more: Any) -> httpx.Response:
         """`POST /api/v1/chat` as a person."""
         headers = person.headers | more.pop("headers", {})
-        timeout = more.pop("timeout", 100)
+        timeout = more.pop("timeout", PATIENCE_SECONDS)
         return httpx.post(
             f"{self.url}/api/v1/chat", json={"content": content, **more}, headers=headers, timeout=timeout
         )

@@ -25,7 +25,7 @@ class Admin:
 
     def __init__(self, stack: Stack, person: Person):
         self._client = httpx.Client(
-            base_url=stack.url, cookies={"sessionid": session_of(person)}, follow_redirects=True, timeout=60
+            base_url=stack.url, cookies={"sessionid": session_of(person)}, follow_redirects=True
         )
 
     @property

@@ -40,9 +40,7 @@ def post(stack: Stack, person: Person, body: Any, path: str = PATH, key: str | N
     """A POST as a person, perhaps with another key."""
     headers = {"Authorization": f"Bearer {key}"} if key else person.headers
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return httpx.post(
-        f"{stack.url}{path}", content=content, headers=headers | {"Content-Type": "application/json"}, timeout=60
-    )
+    return httpx.post(f"{stack.url}{path}", content=content, headers=headers | {"Content-Type": "application/json"})
 
 
 def patch(stack: Stack, person: Person, rule_id: Any, **changes: Any) -> httpx.Response:

@@ -22,8 +22,6 @@ from tests.faults.deployment import Deployment
 from tests.stack import Stack
 
 CALL = "call: list_tasks"
-# Processes are started again and again.
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +86,7 @@ def test_what_a_chat_did_is_in_the_log_seconds_later(deployment: Deployment) -> 
 def test_whoever_is_killed_everything_is_sealed_once(deployment: Deployment) -> None:
     dice = random.Random(11)
     with ThreadPoolExecutor(4) as threads:
-        answers = [threads.submit(deployment.stack.chat, deployment.alice, CALL, timeout=120) for _ in range(40)]
+        answers = [threads.submit(deployment.stack.chat, deployment.alice, CALL) for _ in range(40)]
         for _ in range(4):
             before = deployment.rows("SELECT count(*) AS n FROM ledger_checkpoints")[0]["n"]
             deployment.wait_for(

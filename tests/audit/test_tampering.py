@@ -30,7 +30,7 @@ def test_nothing_is_wrong_before(log: LogDatabase) -> None:
     assert [finding for finding in found if finding.severity == "error"] == []
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("group", GROUPS)
 def test_every_mutation_is_found_and_named(log: LogDatabase, group: str) -> None:
     rng = random.Random(SEED)

@@ -22,7 +22,7 @@ NODE_MODULES = HERE.parents[1] / ".venv" / "node" / "node_modules"
 @pytest.fixture(scope="module")
 def document(stack: "Stack", tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The document as it is served."""
-    answer = httpx.get(f"{stack.url}/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"}, timeout=60)
+    answer = httpx.get(f"{stack.url}/api/schema/", headers={"Accept": "application/vnd.oai.openapi+json"})
     assert answer.status_code == 200
     file = tmp_path_factory.mktemp("document") / "openapi.json"
     file.write_bytes(answer.content)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_a_generated_typescript_client_chats_streams_and_approves(
@@ -14,7 +15,11 @@ def test_a_generated_typescript_client_chats_streams_and_approves(
 ) -> None:
     people = {"ALICE_KEY": tenant.alice.key, "CAROL_KEY": tenant.carol.key, "TOOLGATE_URL": stack.url}
     ran = subprocess.run(
-        ["node", str(typescript_client)], env=os.environ | people, capture_output=True, text=True, timeout=100
+        ["node", str(typescript_client)],
+        env=os.environ | people,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     print(ran.stdout)

@@ -11,6 +11,7 @@ import openai
 
 from tests.people import Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 Ask = dict[str, Any]
 Tools = Mapping[str, dict[str, Any]]
@@ -79,7 +80,9 @@ class ChatCompletions:
     finishes = {"stop": "stop", "calls": "tool_calls", "cut": "length"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
-        self.sdk = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=60)
+        self.sdk = openai.OpenAI(
+            api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS
+        )
 
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
@@ -136,7 +139,7 @@ class Messages:
     finishes = {"stop": "end_turn", "calls": "tool_use", "cut": "max_tokens"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
-        self.sdk = anthropic.Anthropic(api_key=person.key, base_url=stack.url, max_retries=0, timeout=60)
+        self.sdk = anthropic.Anthropic(api_key=person.key, base_url=stack.url, max_retries=0, timeout=PATIENCE_SECONDS)
 
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}
@@ -181,7 +184,9 @@ class Responses:
     finishes = {"stop": "completed", "calls": "completed", "cut": "incomplete"}
 
     def __init__(self, stack: Stack, person: Person) -> None:
-        self.sdk = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=60)
+        self.sdk = openai.OpenAI(
+            api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS
+        )
 
     def user(self, text: str) -> Any:
         return {"role": "user", "content": text}

@@ -10,6 +10,7 @@ from llmock.testing import LLMockServer
 from tests.compat.models import environment
 from tests.hostile.upstream import Upstream, running
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from tests.people import Person
@@ -34,6 +35,8 @@ def client(upstream: Upstream) -> "Callable[[Person], openai.OpenAI]":
     """The official client as a person, without retries of its own."""
 
     def made(person: "Person") -> openai.OpenAI:
-        return openai.OpenAI(api_key=person.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=60)
+        return openai.OpenAI(
+            api_key=person.key, base_url=f"{upstream.stack.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS
+        )
 
     return made

@@ -35,14 +35,14 @@ def png(width: int = 120, height: int = 80) -> bytes:
 
 def conversation(stack: Stack, person: Person) -> str:
     """A new one."""
-    made = httpx.post(f"{stack.url}/api/v1/conversations/", json={}, headers=person.headers, timeout=60)
+    made = httpx.post(f"{stack.url}/api/v1/conversations/", json={}, headers=person.headers)
     return str(made.json()["id"])
 
 
 def upload(stack: Stack, person: Person, conversation_id: str, path: str, body: bytes) -> dict[str, Any]:
     """Put a file there."""
     at = f"{stack.url}/api/v1/conversations/{conversation_id}/files/"
-    answer = httpx.put(at, params={"path": path}, content=body, headers=person.headers, timeout=60)
+    answer = httpx.put(at, params={"path": path}, content=body, headers=person.headers)
     assert answer.status_code in (200, 201), answer.text
     file: dict[str, Any] = answer.json()
     return file
@@ -207,9 +207,7 @@ def test_a_file_that_was_deleted_since_is_a_line_in_its_place(mocked: Stack, ten
     file = upload(mocked, tenant.alice, at, "a.png", png())
     asked = {"conversation_id": at, "model": MOCKED["openai"]}
     assert mocked.chat(tenant.alice, "See", attachments=[{"file": "a.png"}], **asked).status_code == 200
-    gone = httpx.delete(
-        f"{mocked.url}/api/v1/conversations/{at}/files/{file['id']}/", headers=tenant.alice.headers, timeout=60
-    )
+    gone = httpx.delete(f"{mocked.url}/api/v1/conversations/{at}/files/{file['id']}/", headers=tenant.alice.headers)
     assert gone.status_code == 204
     assert mocked.chat(tenant.alice, "What was it?", **asked).status_code == 200
     [first] = [each for each in llmock.requests[-1].body["messages"] if "See" in str(each)]
@@ -284,4 +282,4 @@ def _url(url: str) -> dict[str, Any]:
 def _v1(stack: Stack, person: Person, path: str, body: dict[str, Any], model: str) -> httpx.Response:
     if path == "responses":
         body.pop("max_tokens", None)
-    return httpx.post(f"{stack.url}/v1/{path}", json={"model": model, **body}, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}/v1/{path}", json={"model": model, **body}, headers=person.headers)

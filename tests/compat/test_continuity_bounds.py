@@ -15,6 +15,7 @@ from tests.database import rows
 from tests.hostile.upstream import Reply, Script, Upstream, completion
 from tests.people import Cast, Person
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 MANAGED = completion("Looking.", TASKS)
 HIDDEN = [("assistant", ["list_tasks"]), ("tool", '{"ok":true,"data":{"tasks":[]}}')]
@@ -43,7 +44,7 @@ def other(upstream: Upstream) -> Iterator[_Web]:
 
 
 def _ask(stack: Stack, person: Person, messages: list[Any], **more: Any) -> Any:
-    client = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=60)
+    client = openai.OpenAI(api_key=person.key, base_url=f"{stack.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS)
     return client.chat.completions.create(model="openai/m", messages=messages, **more).choices[0].message
 
 

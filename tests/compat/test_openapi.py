@@ -23,7 +23,7 @@ WEATHER = 'call: get_weather {"city": "Oslo"}'
 
 def post(stack: Stack, person: Person, path: str, body: dict[str, Any]) -> httpx.Response:
     """A POST as a person."""
-    return httpx.post(f"{stack.url}{path}", json=body, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}{path}", json=body, headers=person.headers)
 
 
 def asked(path: str, text: str, **more: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from tests.compat.models import MOCKED
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 HI: Any = [{"role": "user", "content": "hi"}]
@@ -28,13 +29,13 @@ class City(BaseModel):
 @pytest.fixture
 def of_openai(mocked: Stack, tenant: Cast) -> openai.OpenAI:
     """OpenAI's SDK as alice."""
-    return openai.OpenAI(api_key=tenant.alice.key, base_url=f"{mocked.url}/v1", max_retries=0, timeout=60)
+    return openai.OpenAI(api_key=tenant.alice.key, base_url=f"{mocked.url}/v1", max_retries=0, timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def of_anthropic(mocked: Stack, tenant: Cast) -> anthropic.Anthropic:
     """Anthropic's SDK as alice."""
-    return anthropic.Anthropic(api_key=tenant.alice.key, base_url=mocked.url, max_retries=0, timeout=60)
+    return anthropic.Anthropic(api_key=tenant.alice.key, base_url=mocked.url, max_retries=0, timeout=PATIENCE_SECONDS)
 
 
 @EACH_MOCKED

@@ -16,7 +16,7 @@ MOST = 60_000
 
 
 def _asked(stack: Stack, person: Person, method: str, path: str, body: Any = None) -> Any:
-    answer = httpx.request(method, f"{stack.url}/api/v1{path}", json=body, headers=person.headers, timeout=100)
+    answer = httpx.request(method, f"{stack.url}/api/v1{path}", json=body, headers=person.headers)
     assert answer.is_success, answer.text
     return answer.json()
 

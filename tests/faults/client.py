@@ -34,7 +34,7 @@ class Request(threading.Thread):
         while self.status is None and not self._over.is_set():
             try:
                 # Without certificates, which a client of its own would read from disk each time.
-                answer = httpx.post(self._url, json=self._json, headers=self._headers, timeout=90, verify=False)
+                answer = httpx.post(self._url, json=self._json, headers=self._headers, verify=False)
                 if answer.status_code not in AGAIN:
                     self.body = answer.json() if "json" in answer.headers["content-type"] else {}
                     self.status = answer.status_code

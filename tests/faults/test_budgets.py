@@ -19,7 +19,7 @@ from tests.people import Cast
 from tests.stack import Stack
 from tests.waiting import PATIENCE_SECONDS, until
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
 
 CHATS, LIMIT = 50, Decimal("0.10")
 EVERY = 10

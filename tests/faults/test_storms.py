@@ -9,7 +9,7 @@ from tests.faults.deployment import LONG, Deployment
 from tests.faults.injections import FAULTS, LASTING
 from tests.faults.storm import storm
 
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200)]
 Record = Callable[[str, object], None]
 TIMES = 3
 

@@ -33,7 +33,7 @@ CONNECTIONS = 20 + WIDTH
 # Longer than any step takes.
 STILL_SECONDS = 10
 NUDGES = 4
-pytestmark = [pytest.mark.faults, pytest.mark.timeout(600 + 10 * TREES)]
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(1200 + 10 * TREES)]
 _BLOCKED = "SELECT FROM pg_locks WHERE NOT granted AND locktype <> 'advisory'"
 Record = Callable[[str, object], None]
 

@@ -19,11 +19,9 @@ from gateway.operations.backup.errors import BackupRefused
 from tests import processes
 from tests.faults.deployment import Deployment
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Two whole Toolgates run here.
-pytestmark = pytest.mark.timeout(600)
-PATIENCE = 120
 # What row security, partitions and triggers are in the catalogue; a check's text comes back in other words.
 CATALOGUE = """
     SELECT 'table', relname, relkind::text, relrowsecurity::text, relforcerowsecurity::text, relispartition::text,
@@ -88,7 +86,7 @@ def counts(url: str) -> dict[str, int]:
 
 def until_sealed(url: str) -> None:
     """Return when every entry has its place in the log."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + PATIENCE_SECONDS
     with psycopg.connect(url, autocommit=True) as connection:
         while connection.execute("SELECT 1 FROM ledger_entries WHERE leaf_index IS NULL LIMIT 1").fetchone():
             assert time.monotonic() < end, "not sealed"
@@ -118,7 +116,7 @@ def test_a_restored_toolgate_goes_on_with_what_waited_and_its_log_is_intact(
         other.start("beat")
         url = f"{other.url}/api/v1/approvals/{waiting['id']}/approve/"
         assert httpx.post(url, json={}, headers=carol.headers).json()["status"] == "approved"
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + PATIENCE_SECONDS
         while (run := other.get(alice, f"/api/v1/runs/{asked['run_id']}").json())["status"] != "completed":
             assert time.monotonic() < end, run
             time.sleep(0.2)

@@ -26,6 +26,7 @@ from tests.database import rows
 from tests.mcp.oauth import BACK, Program, ask, registered, sent
 from tests.people import Cast
 from tests.stack import Stack
+from tests.waiting import PATIENCE_SECONDS
 
 NODE_MODULES = Path(__file__).parents[2] / ".venv" / "node" / "node_modules"
 
@@ -74,7 +75,7 @@ async def test_the_official_client_logs_in_calls_a_tool_and_refreshes(stack: Sta
         return OAuthClientProvider(f"{stack.url}/mcp", metadata, storage, open_browser, wait_for_answer)
 
     async def save(auth: OAuthClientProvider) -> bool:
-        http = httpx2.AsyncClient(auth=auth, timeout=60)
+        http = httpx2.AsyncClient(auth=auth, timeout=PATIENCE_SECONDS)
         async with Client(streamable_http_client(f"{stack.url}/mcp", http_client=http)) as client:
             return bool((await client.call_tool("save_note", {"title": "a", "content": "b"})).is_error)
 

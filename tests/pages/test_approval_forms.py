@@ -24,7 +24,7 @@ SCRIPT = {"Accept": "application/json"}
 @contextmanager
 def browsing(stack: Stack, person: Person) -> Iterator[httpx.Client]:
     """A browser without scripts, logged in at a running Toolgate."""
-    with httpx.Client(base_url=stack.url, timeout=60, cookies={"sessionid": session_of(person)}) as browser:
+    with httpx.Client(base_url=stack.url, cookies={"sessionid": session_of(person)}) as browser:
         yield browser
 
 

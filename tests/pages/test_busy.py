@@ -35,7 +35,7 @@ def patient() -> Iterator[Stack]:
 
 
 def _session(stack: Stack, person: Person) -> httpx.Client:
-    return httpx.Client(base_url=stack.url, cookies={"sessionid": session_of(person)}, timeout=60)
+    return httpx.Client(base_url=stack.url, cookies={"sessionid": session_of(person)})
 
 
 def test_many_downloads_of_one_person_leave_everybody_elses_requests_alone(
@@ -78,7 +78,7 @@ def test_many_downloads_of_one_person_leave_everybody_elses_requests_alone(
 
 def _api(method: str, path: str, body: dict[str, object] | None = None) -> Callable[[Stack, Person], httpx.Response]:
     def ask(stack: Stack, person: Person) -> httpx.Response:
-        return httpx.request(method, f"{stack.url}{path}", json=body, headers=person.headers, timeout=60)
+        return httpx.request(method, f"{stack.url}{path}", json=body, headers=person.headers)
 
     return ask
 
@@ -127,7 +127,7 @@ def test_a_page_without_a_connection_is_503_with_words(small: Stack, path: str) 
     session = session_of(person)
 
     def ask(stack: Stack, _: Person) -> httpx.Response:
-        return httpx.get(f"{stack.url}{path}", cookies={"sessionid": session}, timeout=60)
+        return httpx.get(f"{stack.url}{path}", cookies={"sessionid": session})
 
     for answer in _unavailable(_while_all_are_in_use(small, person, ask)):
         assert "Toolgate is busy for a moment" in answer.text

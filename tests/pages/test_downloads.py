@@ -29,6 +29,7 @@ from tenants.scope import jsonb
 from tests.database import rows
 from tests.pages.call_rows import row, signed_in
 from tests.people import Cast, Person
+from tests.waiting import PATIENCE_SECONDS
 
 
 def _exported(person: Person, address: str) -> tuple[Any, str]:
@@ -283,7 +284,7 @@ def test_the_process_ends_when_it_has_nothing_to_do(tenant: Cast, monkeypatch: p
     end = process.end
     monkeypatch.setattr(process, "end", lambda: (end(), ended.set()))
     process.next_batch(Wanted(tenant.alice.principal, Chosen({}), "jsonl", None, 10))
-    assert ended.wait(60)
+    assert ended.wait(PATIENCE_SECONDS)
     assert process.pid is None
 
 

@@ -25,9 +25,7 @@ class Browser:
     """A browser without scripts, logged in."""
 
     def __init__(self, stack: Stack, person: Person):
-        self.client = httpx.Client(
-            base_url=stack.url, timeout=60, cookies={"sessionid": session_of(person)}, follow_redirects=True
-        )
+        self.client = httpx.Client(base_url=stack.url, cookies={"sessionid": session_of(person)}, follow_redirects=True)
 
     def get(self, path: str = PATH) -> httpx.Response:
         """A page."""

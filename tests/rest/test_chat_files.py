@@ -31,6 +31,6 @@ def test_a_chat_writes_reads_edits_and_searches_files_through_the_worker(stack: 
                     c=conversation_id)  # fmt: skip
     assert source["label"] == "private"
     alone = httpx.post(
-        f"{stack.url}/api/v1/tools/list_files/calls", json={"arguments": {}}, headers=tenant.alice.headers, timeout=100
+        f"{stack.url}/api/v1/tools/list_files/calls", json={"arguments": {}}, headers=tenant.alice.headers
     )
     assert alone.json()["error"]["code"] == "permission_denied"

@@ -33,7 +33,7 @@ def _kind(request: str) -> str:
 
 def _asking(stack: Stack, person: Person) -> things.Ask:
     def ask(method: str, path: str, **more: object) -> httpx.Response:
-        return httpx.request(method, f"{stack.url}{path}", headers=person.headers, timeout=120, **more)  # type: ignore[arg-type]
+        return httpx.request(method, f"{stack.url}{path}", headers=person.headers, **more)  # type: ignore[arg-type]
 
     return ask
 

@@ -142,24 +142,24 @@ Way = Callable[[Stack, Person, str, dict[str, str]], httpx.Response]
 
 def _rest(stack: Stack, person: Person, tool: str, arguments: dict[str, str]) -> httpx.Response:
     url = f"{stack.url}/api/v1/tools/{tool}/calls"
-    return httpx.post(url, json={"arguments": arguments, "wait": 0}, headers=person.headers, timeout=60)
+    return httpx.post(url, json={"arguments": arguments, "wait": 0}, headers=person.headers)
 
 
 def _chat(stack: Stack, person: Person, tool: str, arguments: dict[str, str]) -> httpx.Response:
     said = {"content": f"call: {tool} {json.dumps(arguments)}"}
-    return httpx.post(f"{stack.url}/api/v1/chat", json=said, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}/api/v1/chat", json=said, headers=person.headers)
 
 
 def _v1(stack: Stack, person: Person, tool: str, arguments: dict[str, str]) -> httpx.Response:
     said = {"role": "user", "content": f"call: {tool} {json.dumps(arguments)}"}
     body = {"model": "offline/demo", "messages": [said]}
-    return httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=person.headers)
 
 
 def _found(stack: Stack, person: Person, tool: str, arguments: dict[str, str]) -> httpx.Response:
     """As a model that has too many tools to be shown each."""
     said = {"content": f"call: tools_call {json.dumps({'name': tool, 'arguments': arguments})}"}
-    return httpx.post(f"{stack.url}/api/v1/chat", json=said, headers=person.headers, timeout=60)
+    return httpx.post(f"{stack.url}/api/v1/chat", json=said, headers=person.headers)
 
 
 def _mcp(stack: Stack, person: Person, tool: str, arguments: dict[str, str]) -> httpx.Response:

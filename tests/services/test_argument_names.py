@@ -31,7 +31,7 @@ ALIASED = {"filter": "state eq 'open'", "tags": ["a"], "page_size": 5}
 def ask(stack: Stack, tenant: Cast, script: Script) -> Any:
     """A chat with the script's model."""
     body = {"model": "openai/test", "messages": [{"role": "user", "content": f"{script.name} list them"}]}
-    answer = httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=tenant.alice.headers, timeout=60)
+    answer = httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=tenant.alice.headers)
     assert answer.status_code == 200, answer.text
     return answer.json()
 

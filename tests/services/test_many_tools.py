@@ -37,7 +37,7 @@ def _pin(tenant: Cast, *tools: str, **more: Any) -> None:
 
 def _ask(stack: Stack, tenant: Cast, text: str, **more: Any) -> Any:
     body = {"model": "openai/test", "messages": [{"role": "user", "content": text}]} | more
-    answer = httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=tenant.alice.headers, timeout=60)
+    answer = httpx.post(f"{stack.url}/v1/chat/completions", json=body, headers=tenant.alice.headers)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -128,7 +128,7 @@ def test_the_gates_decide_about_the_tool_that_is_named(
         completion("Done."),
     )
     body = {"content": f"{script.name} go", "model": "openai/test"}
-    waiting = httpx.post(f"{stack.url}/api/v1/chat", json=body, headers=tenant.alice.headers, timeout=60).json()
+    waiting = httpx.post(f"{stack.url}/api/v1/chat", json=body, headers=tenant.alice.headers).json()
     [asked] = waiting["required_action"]["approvals"]
     assert (asked["tool"], asked["input"]) == (TOOL, {"id": "i-7"})
     assert api.asked == []
@@ -149,7 +149,7 @@ def test_a_stream_shows_the_tool_that_is_named(
     api.on("/invoice/", as_json({"total": 12}))
     script = model.script(completion("", ("c1", "tools_call", _through(TOOL, id="i-7"))), completion("It is 12."))
     body = {"content": f"{script.name} go", "model": "openai/test", "stream": True}
-    answer = httpx.post(f"{stack.url}/api/v1/chat", json=body, headers=tenant.alice.headers, timeout=60)
+    answer = httpx.post(f"{stack.url}/api/v1/chat", json=body, headers=tenant.alice.headers)
     assert answer.status_code == 200 and f'"tool":"{TOOL}"' in answer.text.replace('": "', '":"')
     assert "tools_call" not in answer.text
 

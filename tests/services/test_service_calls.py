@@ -12,7 +12,7 @@ from tests.people import Cast
 from tests.services.api import Api, Asked, Owner, Reply, as_json, polled
 from tests.services.mcp_server import Server
 from tests.stack import Stack
-from tests.waiting import until
+from tests.waiting import PATIENCE_SECONDS, until
 
 ORDER = "/api/v1/orders/"
 ARGUMENTS = '{"order_id": "o-1"}'
@@ -73,7 +73,7 @@ def test_a_worker_that_is_killed_during_a_call_repeats_it_only_where_the_tool_is
 
     def slow(asked: Asked) -> Reply:
         arrived.set()
-        released.wait(60)
+        released.wait(PATIENCE_SECONDS)
         return as_json({"id": 1})
 
     owner = Owner(stack, tenant.olga)
@@ -89,7 +89,7 @@ def test_a_worker_that_is_killed_during_a_call_repeats_it_only_where_the_tool_is
     path = f"{stack.url}/api/v1/tools/desk.get_order/calls"
     body: dict[str, Any] = {"arguments": {"order_id": "o-1"}, "wait": 0}
     begun = httpx.post(path, json=body, headers=tenant.alice.headers).json()
-    assert arrived.wait(60)
+    assert arrived.wait(PATIENCE_SECONDS)
     try:
         stack.kill("worker")
         released.set()

@@ -18,6 +18,7 @@ from tests.schedules.rows import change
 from tests.services.api import TOKEN, TRADING, Api, Owner, Reply, as_json
 from tests.stack import Stack
 from tests.taint.test_chats import MAIL, gate, read
+from tests.waiting import PATIENCE_SECONDS
 
 FEED = "/api/v1/market_context/"
 SKILL = "Check the risk limits before you trade."
@@ -109,7 +110,7 @@ def test_hostile_feeds_are_bounded_and_stay_one_line(
     released = threading.Event()
 
     def slow(asked: Any) -> Reply:
-        released.wait(60)
+        released.wait(PATIENCE_SECONDS)
         return as_json({})
 
     api.on("/text", Reply(200, injected.encode()))

@@ -5,14 +5,12 @@ import os
 import resource
 import socket
 
-import pytest
 from psycopg.pq import TransactionStatus
 
 from tenants.scope.exchange import PooledConnection
 from tenants.scope.transactions import LastUsedFirst, borrowed
 
 
-@pytest.mark.timeout(60)
 def test_an_event_loop_ends_while_its_pool_is_connecting() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.setblocking(False)
