@@ -142,6 +142,26 @@ async def test_a_stream_ends_with_a_result_when_its_key_ends_and_when_the_proces
     assert not streams._open
 
 
+async def test_a_stream_that_is_hung_up_leaves_nothing_that_waits(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "LOOK_SECONDS", 3600)
+    # With it the pool begins, which waits as well.
+    await by_key(tenant.alice.key)
+    await asyncio.sleep(0.1)
+    before = _waiting()
+    async with listen(tenant.alice, ALL) as client:
+        await client.shown()
+        while len(_waiting() - before) < 2:
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)
+    assert not _waiting() - before
+
+
+def _waiting() -> set["asyncio.Task[Any]"]:
+    return {each for each in asyncio.all_tasks() if "Event.wait()" in repr(each)}
+
+
 async def test_streams_and_what_one_watches_are_bounded(tenant: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"resourceSubscriptions": [f"notes://{n}" for n in range(21)]}
     async with listen(tenant.alice, asked) as client:

@@ -96,8 +96,10 @@ async def _changes(
         while True:
             changing = asyncio.ensure_future(change.wait())
             left = max(0.0, at_all - time.monotonic())
-            done, _ = await asyncio.wait([ends, changing], timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            changing.cancel()
+            try:
+                done, _ = await asyncio.wait([ends, changing], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                changing.cancel()
             if ends in done:
                 return
             try:
