@@ -30,6 +30,7 @@ from tests.brokers import BROKERS
 from tests.durations import pytest_runtest_logreport as pytest_runtest_logreport
 from tests.durations import pytest_sessionfinish as pytest_sessionfinish
 from tests.hanging import pytest_runtest_teardown as pytest_runtest_teardown
+from tests.hanging import pytest_timeout_set_timer as pytest_timeout_set_timer
 from tests.waiting import PATIENCE_SECONDS
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
-"""Ends what hangs when a test is over: pytest-timeout watches no longer once a test has failed.
+"""Says where a test hangs, and ends what hangs when it is over. pytest-timeout knows no tasks, and watches no longer
+once a test has failed.
 
-A hook of pytest's, in tests/conftest.py, and how event loops end.
+Hooks of pytest's, in tests/conftest.py, and how event loops end.
 """
 
 import asyncio
@@ -20,6 +21,20 @@ TEARDOWN_SECONDS = 200.0
 AGAIN_SECONDS = 60.0
 # Then what was cancelled and goes on is cancelled again.
 CANCEL_SECONDS = 5.0
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer() -> Iterator[None]:
+    """Have a test that hangs fail with the stacks of all tasks on standard error."""
+    begun = yield
+    fails: Any = signal.getsignal(signal.SIGALRM)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        print(*waiting(), sep="\n", file=sys.stderr)
+        fails(number, frame)
+
+    signal.signal(signal.SIGALRM, end)
+    return begun
 
 
 @pytest.hookimpl(wrapper=True)

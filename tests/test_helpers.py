@@ -193,7 +193,7 @@ def test_a_parent_that_does_not_answer_is_asked_no_more() -> None:
 
 IMPATIENT = """
 from tests import hanging
-from tests.hanging import pytest_runtest_teardown
+from tests.hanging import pytest_runtest_teardown, pytest_timeout_set_timer
 
 hanging.TEARDOWN_SECONDS = hanging.AGAIN_SECONDS = 1.5
 """
@@ -245,6 +245,15 @@ async def talking():
 async def test_talks(talking):
     pass
 """
+LISTENS = """
+import asyncio
+
+async def its_stream():
+    await asyncio.Event().wait()
+
+async def test_listens():
+    await asyncio.wait([asyncio.ensure_future(its_stream())])
+"""
 
 
 def test_a_teardown_that_hangs_says_what_it_waits_for(tmp_path: Path) -> None:
@@ -255,6 +264,18 @@ def test_a_teardown_that_hangs_says_what_it_waits_for(tmp_path: Path) -> None:
     done = processes.run([*command, "--rootdir", str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True)
     said = (done.stdout + done.stderr).decode()
     assert re.search(r"line 11 in talking\n.*line 6 in its_last_words\n.*in wait\n", said), said
+
+
+def test_a_test_that_hangs_says_what_its_tasks_wait_for(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(IMPATIENT)
+    (tmp_path / "test_it.py").write_text(LISTENS)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:warnings", "-o", "asyncio_mode=auto", "--timeout", "2"]
+    environment = os.environ | {"PYTHONPATH": str(processes.ROOT)}
+    done = processes.run([*command, "--rootdir", str(tmp_path)], cwd=tmp_path, env=environment, capture_output=True)
+    said = done.stdout.decode()
+    assert re.search(r"line 8 in test_listens\n", said), said
+    assert re.search(r"line 5 in its_stream\n.*in wait\n", said), said
+    assert "Failed: Timeout" in said
 
 
 def test_a_task_that_goes_on_when_it_is_cancelled_does_not_keep_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,13 @@ from email.utils import parseaddr
 
 from gateway.config import admin_theme, beat, fixed, openapi
 from gateway.process import environment as env
+from gateway.process import wait_for
 from tenants.people.encryption import WrongKey, check_keys
 from tenants.scope.logins import derived_urls, generated_secrets
 from tools.interface import Tier
 
+# Every process of ours reads the settings before it waits for anything.
+wait_for.mend()
 BASE_DIR = env.ROOT
 TOOLGATE_ENV = env.text("TOOLGATE_ENV", "development")
 if TOOLGATE_ENV not in {"development", "production"}:

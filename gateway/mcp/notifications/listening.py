@@ -8,7 +8,8 @@ Toolgate of a change elsewhere. Nothing is stored: a client that opens another s
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
@@ -77,14 +78,15 @@ async def listen(context: Context, params: SubscriptionsListenRequestParams) -> 
         events = [event for event in events if event not in unknown]
         said = SubscriptionsAcknowledgedNotificationParams(notifications=_honored(events), _meta=meta)
         await context.session.send_notification(SubscriptionsAcknowledgedNotification(params=said), context.request_id)
-        async for event in _changes(under_way, events, found, watch, change):
-            await context.session.send_notification(event_to_notification(event, meta), context.request_id)
+        async with aclosing(_changes(under_way, events, found, watch, change)) as changes:
+            async for event in changes:
+                await context.session.send_notification(event_to_notification(event, meta), context.request_id)
     return SubscriptionsListenResult(_meta=meta)
 
 
 async def _changes(
     under_way: Exchange, events: list[ServerEvent], before: Found, watch: Watch, change: asyncio.Event
-) -> AsyncIterator[ServerEvent]:
+) -> AsyncGenerator[ServerEvent, None]:
     """What has changed, each time when it is seen, as long as the client's key is valid and the process goes on.
 
     `change` is the watch's event of the time when `before` was found.

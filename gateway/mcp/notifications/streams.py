@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import orjson
 
@@ -75,5 +75,3 @@ async def _events(request: Request, under_way: Exchange) -> AsyncIterator[bytes]
     finally:
         for each in ends:
             each.cancel()
-            with suppress(asyncio.CancelledError, Exception):
-                await each
