@@ -82,6 +82,10 @@ class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
         """As psycopg_pool's; then it is the turn of another."""
         turn = conn.turn
         try:
+            if conn._pipeline is not None:
+                # psycopg does not leave a pipeline whose user was cancelled as it was entered: the next one would be
+                # taken for a part of it. The pool replaces the connection.
+                await conn.close()
             if self._closed or self._waiting or not self._is_fresh(conn):
                 await super().putconn(conn)
             else:

@@ -5,10 +5,14 @@ import os
 import resource
 import socket
 
+import psycopg.waiting
+import pytest
 from psycopg.pq import TransactionStatus
 
-from tenants.scope.exchange import PooledConnection
-from tenants.scope.transactions import LastUsedFirst, borrowed
+from tenants.scope.exchange import PooledConnection, Statement, exchange
+from tenants.scope.transactions import LastUsedFirst, TenantScope, borrowed, transaction
+from tests.people import Cast
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_an_event_loop_ends_while_its_pool_is_connecting() -> None:
@@ -69,3 +73,29 @@ async def test_a_connection_serves_in_a_process_that_has_more_than_a_thousand_de
             for each in others:
                 os.close(each)
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_transaction_that_is_cancelled_as_it_begins_leaves_a_connection_that_serves(
+    tenant: Cast, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    # Then psycopg lets others have a turn wherever it can.
+    monkeypatch.setattr(psycopg.waiting, "MAX_BUSY_TIME", -1)
+    scope = TenantScope(*tenant.olga.scope)
+
+    async def hold() -> None:
+        async with transaction(scope):
+            await asyncio.sleep(3600)
+
+    async with borrowed():
+        pass
+    task = asyncio.ensure_future(hold())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with borrowed() as connection:
+            await exchange(connection, Statement(b"SELECT 1"))
+        async with transaction(scope) as again:
+            assert await (await again.execute("SELECT 1 AS one")).fetchone() == {"one": 1}
