@@ -16,7 +16,7 @@ import psycopg
 from django.conf import settings
 from django.db import connections
 from django.db import transaction as django_transaction
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -82,10 +82,6 @@ class LastUsedFirst(AsyncConnectionPool[PooledConnection]):
         """As psycopg_pool's; then it is the turn of another."""
         turn = conn.turn
         try:
-            if conn._pipeline is not None:
-                # psycopg does not leave a pipeline whose user was cancelled as it was entered: the next one would be
-                # taken for a part of it. The pool replaces the connection.
-                await conn.close()
             if self._closed or self._waiting or not self._is_fresh(conn):
                 await super().putconn(conn)
             else:
@@ -224,13 +220,18 @@ async def transaction(scope: TenantScope, *, snapshot: bool = False) -> AsyncIte
     the next fetch or at the end.
     """
     async with borrowed() as held:
+        pipeline = None
         try:
-            async with held.pipeline():
+            async with held.pipeline() as pipeline:
                 await held.execute(_BEGIN_SNAPSHOT if snapshot else "BEGIN")
                 await held.execute(SET_SCOPE, [str(scope.tenant_id), str(scope.user_id)])
                 yield held
                 await held.execute("COMMIT")
         except BaseException:
+            if held.pgconn.pipeline_status != PipelineStatus.OFF or (pipeline and pipeline.result_queue):
+                # Who is cancelled as the pipeline begins leaves it open, and as it ends the transaction, of which
+                # psycopg knows nothing: the next user would be in it. The pool replaces the connection.
+                await held.close()
             with suppress(psycopg.Error):
                 await held.rollback()
             raise

@@ -75,27 +75,32 @@ async def test_a_connection_serves_in_a_process_that_has_more_than_a_thousand_de
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.parametrize("turns", range(12))
-async def test_a_transaction_that_is_cancelled_as_it_begins_leaves_a_connection_that_serves(
+_TENANT_OF = Statement(b"SELECT current_setting('toolgate.tenant', true)", make=lambda tenant: tenant)
+
+
+@pytest.mark.parametrize("turns", range(16))
+async def test_a_refused_transaction_that_is_cancelled_leaves_neither_itself_nor_its_pipeline_to_the_next(
     tenant: Cast, monkeypatch: pytest.MonkeyPatch, turns: int
 ) -> None:
     # Then psycopg lets others have a turn wherever it can.
     monkeypatch.setattr(psycopg.waiting, "MAX_BUSY_TIME", -1)
     scope = TenantScope(*tenant.olga.scope)
 
-    async def hold() -> None:
-        async with transaction(scope):
-            await asyncio.sleep(3600)
+    async def refused() -> None:
+        async with transaction(scope) as connection:
+            assert await (await connection.execute("SELECT 1 AS one")).fetchone()
+            raise LookupError
 
     async with borrowed():
         pass
-    task = asyncio.ensure_future(hold())
+    task = asyncio.ensure_future(refused())
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])
     async with asyncio.timeout(PATIENCE_SECONDS):
         async with borrowed() as connection:
-            await exchange(connection, Statement(b"SELECT 1"))
+            [[tenant_of]] = await exchange(connection, _TENANT_OF)
+            assert not tenant_of
         async with transaction(scope) as again:
             assert await (await again.execute("SELECT 1 AS one")).fetchone() == {"one": 1}
