@@ -65,6 +65,8 @@ def publish(verifier: Verifier) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         file.write(f"{verifier.to_text()}\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def prepare(key: Signer) -> None:

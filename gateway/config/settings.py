@@ -10,7 +10,7 @@ from gateway.config import admin_theme, beat, fixed, openapi
 from gateway.process import environment as env
 from gateway.process import wait_for
 from tenants.people.encryption import WrongKey, check_keys
-from tenants.scope.logins import derived_urls, generated_secrets
+from tenants.scope.logins import LostSecrets, check_secrets, derived_urls, generated_secrets
 from tools.interface import Tier
 
 # Every process of ours reads the settings before it waits for anything.
@@ -22,6 +22,10 @@ if TOOLGATE_ENV not in {"development", "production"}:
 DEVELOPMENT = TOOLGATE_ENV == "development"
 DEBUG = False
 TOOLGATE_DATA_DIR = env.data_dir()
+try:
+    check_secrets(TOOLGATE_DATA_DIR)
+except LostSecrets as lost:
+    raise env.WrongSetting(str(lost)) from None
 
 
 def _demanded(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.process import environment as env
 from gateway.process.environment import WrongSetting
 from gateway.server import sockets
-from tenants.scope.logins import derived_urls, generated_secrets
+from tenants.scope.logins import LostSecrets, check_secrets, derived_urls, generated_secrets
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,10 @@ def read() -> Configuration:
         for name in ("SECRET_KEY", "DATABASE_URL", "REDIS_URL"):
             if name not in given:
                 raise WrongSetting(f"{name} must be set when TOOLGATE_ENV is production")
+    try:
+        check_secrets(env.data_dir())
+    except LostSecrets as lost:
+        raise WrongSetting(str(lost)) from None
     return Configuration(
         root=env.ROOT,
         data_dir=env.data_dir(),

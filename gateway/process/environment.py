@@ -34,7 +34,7 @@ def _dotenv() -> dict[str, str | None]:
 def _services() -> dict[str, str]:
     try:
         return dict(json.loads((data_dir() / "services.json").read_bytes()))
-    except (FileNotFoundError, PermissionError):
+    except (FileNotFoundError, PermissionError, ValueError):
         return {}
 
 

@@ -7,15 +7,29 @@ import secrets
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from tenants.scope import private_files
+
 NAMES = ("system_password", "operator_password", "secret_key", "encryption_key")
 
 
+class LostSecrets(Exception):
+    """The file of the generated secrets cannot be read; the message is one line that says what to do."""
+
+
 def generated_secrets(data_dir: Path) -> dict[str, str]:
-    """The secrets made at the first start, 256 random bits each; a new name's is added, and none ever changes."""
+    """The secrets made at the first start, 256 random bits each; a new name's is added, and none ever changes.
+
+    Raises LostSecrets.
+    """
     known = _read(data_dir / "generated.json")
     if not known.keys() >= set(NAMES):
         known = _write(data_dir, {})
     return known
+
+
+def check_secrets(data_dir: Path) -> None:
+    """Raises LostSecrets when the generated secrets are there and cannot be read."""
+    _read(data_dir / "generated.json")
 
 
 def replace_secrets(data_dir: Path, secrets_of_a_backup: dict[str, str]) -> None:
@@ -32,17 +46,25 @@ def _write(data_dir: Path, given: dict[str, str]) -> dict[str, str]:
         # The first process writes; all others wait here, and read.
         fcntl.flock(held, fcntl.LOCK_EX)
         known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path) | given
-        draft = data_dir / f".generated.{os.getpid()}.json"
-        draft.touch(mode=0o600)
-        draft.write_text(json.dumps(known))
-        os.replace(draft, path)
+        private_files.replace(path, json.dumps(known).encode())
     finally:
         os.close(held)
     return known
 
 
 def _read(path: Path) -> dict[str, str]:
-    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+    if not path.exists():
+        return {}
+    try:
+        known = json.loads(path.read_bytes())
+    except ValueError:
+        known = None
+    if not isinstance(known, dict) or not all(isinstance(value, str) and value for value in known.values()):
+        raise LostSecrets(
+            f"{path} is damaged, and keys of what the database has encrypted are in it; bring it back from a backup, "
+            "or remove the directory to start afresh"
+        )
+    return known
 
 
 def derived_urls(urls: dict[str, str], data_dir: Path) -> dict[str, str]:

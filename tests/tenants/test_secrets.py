@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from tenants.people import encryption
 from tenants.scope import logins
-from tests.test_environment import ROOT, read, refusal
+from tests.test_environment import PRODUCTION, ROOT, read, refusal
 
 HEX = "0123456789abcdef" * 4
 BASE64 = base64.urlsafe_b64encode(bytes(range(32))).decode()
@@ -92,3 +92,25 @@ def test_processes_that_start_at_once_agree_on_the_secrets(tmp_path: Path) -> No
         for _ in range(8)
     ]
     assert len({process.communicate()[0] for process in started}) == 1
+
+
+@pytest.mark.parametrize(
+    "left", [b"", b"\0" * 300, b'{"secret_key": "c', b"[]", b'{"secret_key": ""}', b'{"secret_key": 1}']
+)
+def test_secrets_that_are_damaged_stop_the_start_with_one_line_and_are_left_alone(left: bytes, tmp_path: Path) -> None:
+    (tmp_path / "generated.json").write_bytes(left)
+
+    for given in ({}, PRODUCTION | {"ALLOWED_HOSTS": "*", "REDIS_URL": settings.REDIS_URL}):
+        assert refusal(TOOLGATE_DATA_DIR=str(tmp_path), **given) == (
+            f"{tmp_path}/generated.json is damaged, and keys of what the database has encrypted are in it; "
+            "bring it back from a backup, or remove the directory to start afresh"
+        )
+    up = [sys.executable, "manage.py", "up"]
+    done = subprocess.run(
+        up, cwd=ROOT, env=os.environ | {"TOOLGATE_DATA_DIR": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"toolgate: {tmp_path}/generated.json is damaged, ")
+    assert len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "generated.json").read_bytes() == left
+    assert [file.name for file in tmp_path.iterdir()] == ["generated.json"]

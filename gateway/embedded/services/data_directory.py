@@ -4,12 +4,12 @@ import fcntl
 import json
 import os
 import secrets
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from gateway.embedded.errors import DataDirectoryInUse, EmbeddedError
 from gateway.embedded.processes import wait_until
+from tenants.scope import private_files
 
 PASSWORDS = ("postgres_superuser", "postgres_owner", "postgres_app", "valkey")
 # How long a start waits for a holder that is stopping, and for one that was just asked to stop.
@@ -59,17 +59,7 @@ class DataDirectory:
 
     def write(self, name: str, value: Any) -> None:
         """Replace the file `name` by `value` as JSON in one step, readable by its owner only."""
-        descriptor, draft = tempfile.mkstemp(dir=self.path, prefix=f".{name}.")
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                json.dump(value, file, indent=2)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path / name)
-        except BaseException:
-            os.unlink(draft)
-            raise
+        private_files.replace(self.path / name, f"{json.dumps(value, indent=2)}\n".encode())
 
     def read(self, name: str) -> dict[str, Any]:
         """The JSON object in the file `name`; empty when there is none or it is not one."""

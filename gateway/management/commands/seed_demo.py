@@ -1,15 +1,14 @@
 """`manage.py seed_demo`: the demo tenants, their people and keys, once; development only."""
 
 import json
-import os
 import secrets
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from gateway.embedded.services.data_directory import DataDirectory
 from gateway.runs.agents.queries import create_tenant
 from tenants.models import Membership, Tenant, User
 from tenants.people import keys, recorded
@@ -21,6 +20,7 @@ PEOPLE = {
     "acme": {"zoe": "member", "yuri": "approver"},
 }
 SUPERUSER = "admin"
+SECRETS = "demo-secrets.json"
 
 
 class Command(BaseCommand):
@@ -37,8 +37,9 @@ class Command(BaseCommand):
         """Prints {"tenants": {slug: {username: {"password", "api_key"}}}}."""
         if not settings.DEVELOPMENT:
             raise CommandError("demo tenants are for development only")
-        path = settings.TOOLGATE_DATA_DIR / "demo-secrets.json"
-        known = json.loads(path.read_bytes()) if path.exists() else {}
+        directory = DataDirectory(settings.TOOLGATE_DATA_DIR)
+        # Those that it does not name, or cannot name any more, get others.
+        known = directory.read(SECRETS)
         with on_login("operator"), transaction.atomic(using="operator"), acting(None, "command"):
             for slug, people in PEOPLE.items():
                 tenant = Tenant.objects.filter(slug=slug).first() or create_tenant(slug=slug)
@@ -47,7 +48,7 @@ class Command(BaseCommand):
                 for username, role in people.items():
                     if username not in members or username not in of_tenant:
                         of_tenant[username] = _seed(tenant, username, role)
-            _keep(path, known)
+            directory.write(SECRETS, known)
         self.stdout.write(json.dumps({"tenants": known}))
 
 
@@ -63,10 +64,3 @@ def _seed(tenant: Tenant, username: str, role: str) -> dict[str, str]:
         record(None, recorded.member(membership))
     _, key = keys.create(membership=membership, name="demo")
     return {"password": password, "api_key": key}
-
-
-def _keep(path: Path, known: dict[str, Any]) -> None:
-    draft = path.with_suffix(".new")
-    draft.touch(mode=0o600)
-    draft.write_text(json.dumps(known, indent=1))
-    os.replace(draft, path)

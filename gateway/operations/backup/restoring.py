@@ -5,9 +5,7 @@ files come after it: a restore that fails can be begun again.
 """
 
 import json
-import os
 import re
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from audit.log.notes import BadKey, Signer
 from gateway.operations.backup import archive, making, programs
 from gateway.operations.backup.errors import BackupRefused
 from gateway.process import environment as env
+from tenants.scope import private_files
 from tenants.scope.logins import replace_secrets
 from tenants.scope.roles import SetupRefused, setup
 
@@ -135,7 +134,4 @@ def _put_files(files: dict[str, Path]) -> None:
             continue
         target = checkpoints.path() if name == making.CHECKPOINTS else data_dir / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.restored")
-        shutil.copyfile(source, draft)
-        draft.chmod(0o600)
-        os.replace(draft, target)
+        private_files.replace(target, source.read_bytes())
