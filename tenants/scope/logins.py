@@ -46,7 +46,8 @@ def _write(data_dir: Path, given: dict[str, str]) -> dict[str, str]:
         # The first process writes; all others wait here, and read.
         fcntl.flock(held, fcntl.LOCK_EX)
         known = {name: secrets.token_urlsafe(32) for name in NAMES} | _read(path) | given
-        private_files.replace(path, json.dumps(known).encode())
+        with private_files.replacing(path) as file:
+            file.write(json.dumps(known).encode())
     finally:
         os.close(held)
     return known
@@ -61,8 +62,8 @@ def _read(path: Path) -> dict[str, str]:
         known = None
     if not isinstance(known, dict) or not all(isinstance(value, str) and value for value in known.values()):
         raise LostSecrets(
-            f"{path} is damaged, and keys of what the database has encrypted are in it; bring it back from a backup, "
-            "or remove the directory to start afresh"
+            f"{path} is damaged: bring it back from a backup. Without one, move it away: Toolgate makes new keys and "
+            "passwords, and what the database has encrypted with the old ones is lost"
         )
     return known
 

@@ -102,15 +102,15 @@ def test_secrets_that_are_damaged_stop_the_start_with_one_line_and_are_left_alon
 
     for given in ({}, PRODUCTION | {"ALLOWED_HOSTS": "*", "REDIS_URL": settings.REDIS_URL}):
         assert refusal(TOOLGATE_DATA_DIR=str(tmp_path), **given) == (
-            f"{tmp_path}/generated.json is damaged, and keys of what the database has encrypted are in it; "
-            "bring it back from a backup, or remove the directory to start afresh"
+            f"{tmp_path}/generated.json is damaged: bring it back from a backup. Without one, move it away: Toolgate "
+            "makes new keys and passwords, and what the database has encrypted with the old ones is lost"
         )
     up = [sys.executable, "manage.py", "up"]
     done = subprocess.run(
         up, cwd=ROOT, env=os.environ | {"TOOLGATE_DATA_DIR": str(tmp_path)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert done.stderr.startswith(f"toolgate: {tmp_path}/generated.json is damaged, ")
+    assert done.stderr.startswith(f"toolgate: {tmp_path}/generated.json is damaged: ")
     assert len(done.stderr.splitlines()) == 1
     assert (tmp_path / "generated.json").read_bytes() == left
     assert [file.name for file in tmp_path.iterdir()] == ["generated.json"]

@@ -59,7 +59,8 @@ class DataDirectory:
 
     def write(self, name: str, value: Any) -> None:
         """Replace the file `name` by `value` as JSON in one step, readable by its owner only."""
-        private_files.replace(self.path / name, f"{json.dumps(value, indent=2)}\n".encode())
+        with private_files.replacing(self.path / name) as file:
+            file.write(f"{json.dumps(value, indent=2)}\n".encode())
 
     def read(self, name: str) -> dict[str, Any]:
         """The JSON object in the file `name`; empty when there is none or it is not one."""

@@ -6,6 +6,7 @@ files come after it: a restore that fails can be begun again.
 
 import json
 import re
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -134,4 +135,5 @@ def _put_files(files: dict[str, Path]) -> None:
             continue
         target = checkpoints.path() if name == making.CHECKPOINTS else data_dir / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        private_files.replace(target, source.read_bytes())
+        with source.open("rb") as content, private_files.replacing(target) as file:
+            shutil.copyfileobj(content, file)
